@@ -19,7 +19,7 @@ from report import file as file_bench
 from report.driver import Failed
 
 IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
-# Which have aims of their own; any other is compare's.
+# The reports with aims of their own; compare makes all others.
 REPORTS = {"micro": micro, "file": file_bench}
 #            seconds, warm-up, of --quick, threads
 USUAL = {
@@ -142,7 +142,7 @@ def arguments():
     args.threads = args.threads or threads
     args.dir = args.dir or (args.build_dir if args.medium == "file" else Path("/dev/shm"))
     if args.log_size is None:
-        # In memory: small enough that it is filled, and emptied, several times in a cell.
+        # In memory: small enough to be filled, and emptied, several times per cell.
         args.log_size = 16 if args.medium == "emulated" else 0
     args.out = args.out or args.build_dir / "reports"
     return args
@@ -174,7 +174,7 @@ def print_list(args, found):
 
 
 def write_report(args, bench, data, report, facts):
-    """The paths written."""
+    """Returns the paths written."""
     args.out.mkdir(parents=True, exist_ok=True)
     name = args.kind or "-".join(args.workloads[:4])
     written = [args.out / f"{name}.json"]

@@ -9,7 +9,7 @@ from .verdict import attach
 
 
 def _place(figure):
-    """The paper's order; what is not in the paper last."""
+    """The paper's order; figures that are not in the paper come last."""
     number = re.match(r"B-Fig(\d+)", figure.row)
     return int(number[1]) if number else 100
 

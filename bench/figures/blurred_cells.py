@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What Blurred Persistence's figures have in common: the systems by the paper's names, and cells of
-bench/systems/micro_main.cpp over them."""
+"""Shared by Blurred Persistence's figures: the systems by the paper's names, and cells of the
+micro-benchmarks over them."""
 
 from .figure import Wanted, point, processes
 
 KIB = 1 << 10
 LOG = 1024 * KIB  # V-A
 WBINVD = "blurred+wbinvd"
-RINGS = 4  # a thread's log is its own when there are more
+RINGS = 4  # if there are more than threads, each thread has its own log
 
 SYSTEMS = {
     "BASE": "redo-base", "MNE": "redo-mne-sync", "BP(XIL)": "bppm-xil", "BP(VCBP)": "redo-vcbp",
@@ -27,7 +27,7 @@ def process_of(system, structure, delays=WBINVD, log=LOG, rings=RINGS, value_byt
 
 
 def measured(bench, wanted, asked, value=lambda answer: answer["rate"]):
-    """wanted: {key: process_of(...)}; asked: {cell: (key, request)}: {cell: [value of each
+    """wanted: {key: process_of(...)}; asked: {cell: (key, request)}. Returns {cell: [value of each
     round]}."""
     seconds = 0.15 if bench.quick else 0.3
     with processes(bench, wanted) as opened:
@@ -39,5 +39,5 @@ def measured(bench, wanted, asked, value=lambda answer: answer["rate"]):
 
 
 def lines(values, scale=1.0):
-    """{(series, x): rounds} as points."""
+    """Returns {(series, x): rounds} as points."""
     return [point(series, x, [v * scale for v in rounds]) for (series, x), rounds in values.items()]

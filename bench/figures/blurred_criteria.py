@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What has to hold for Blurred Persistence's figures to be reproduced (section V), and why they
+"""The criteria by which Blurred Persistence's figures are reproduced (section V), and why they
 differ where they do."""
 
 from .blurred_sizes import SCATTERED
@@ -26,7 +26,7 @@ def _overall(why=""):
 
 
 def _steps(series):
-    """Each number relative to the one before."""
+    """Each number relative to the previous one."""
     def value(points):
         own = [p.y for p in sorted((p for p in points if p.series == series), key=lambda p: p.x)]
         return [after / before for before, after in zip(own, own[1:])]
@@ -34,7 +34,7 @@ def _steps(series):
 
 
 def _over_better(points):
-    """BPPM over the better of MNE's two forms."""
+    """BPPM over the better of MNE's two variants."""
     return [
         min(pair)
         for pair in zip(over("BPPM", "MNE-SYNC")(points),
@@ -43,7 +43,8 @@ def _over_better(points):
 
 
 def _in_proportion(points):
-    """From the smallest log to one of 2 MiB: growth of the time, of the log's growth."""
+    """From the smallest log to one of 2 MiB: the growth of the time, relative to the log's
+    growth."""
     found = []
     for series in dict.fromkeys(p.series for p in points):
         at = {p.x: p.y for p in points if p.series == series}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Blurred Persistence's figures that compare systems: 7, 8, 13, 14; KVStore beside Tokyo Cabinet;
-the forms of flush_all."""
+"""Blurred Persistence's figures that compare systems: 7, 8, 13, 14; KVStore and Tokyo Cabinet; the
+variants of flush_all."""
 
 import statistics
 import tempfile
@@ -10,7 +10,7 @@ from .figure import Figure, Wanted, median_of, point, ratios
 
 # --- figure 7 -------------------------------------------------------------------------------------
 
-IN_ONE = 4  # operations of one transaction of the B+-tree
+IN_ONE = 4  # operations per transaction of the B+-tree
 WORKLOADS = {
     "SPS": ("sps", {"run": "sps-1"}), "Hash": ("hash", {"run": "hash-100"}),
     "RBTree": ("rb", {"run": "rb-100"}),
@@ -20,7 +20,7 @@ WORKLOADS = {
 
 
 def _overall(delays, alone=False):
-    """alone: nothing isolates."""
+    """alone: without isolation."""
     def measure(bench):
         systems = {name: system.removesuffix("/stm") + "/none"
                    for name, system in SYSTEMS.items()} if alone else SYSTEMS
@@ -175,7 +175,7 @@ def kv(bench):
         wanted |= {("Tokyo Cabinet", where): Wanted("tokyocabinet", "kvstore", (),
                                                     "perdure_bench_peers", directory)
                    for where, directory in (("tmpfs", None), ("disk", disk))}
-        # A harness's batch of 16 takes a while there.
+        # A harness's batch of 16 takes long there.
         request = {"tmpfs": {"run": "kvstore-100"}, "disk": {"run": "kvstore-100", "seconds": 3}}
         return lines(measured(bench, wanted, {key: (key, request[key[1]]) for key in wanted}))
 

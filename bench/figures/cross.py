@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What no paper has: all engines, over each TM that isolates, and today's stores, on all of the
-papers' workloads, on one medium model."""
+"""A comparison that no paper has: all engines, over each TM that isolates, and today's stores, on
+all of the papers' workloads, on one medium model."""
 
 from statistics import geometric_mean
 
@@ -17,14 +17,13 @@ from .sources import ENGINES
 DELAYS, LOG_MIB, RECORDS = "dudetm", 16, 10_000
 BASE = systems.DEFAULT
 COUNTERS = {"fences": "fences", "lines": "lines", "log_bytes": "bytes of log"}
-# Of an engine's modes the durable one is compared; beside it the two that acknowledge before they
-# are durable.
+# Of each engine the durable mode is compared, and in addition the two modes that acknowledge before
+# they are durable.
 EARLY = ("shadow:async", "dudetm:async", "dudetm/stm:async")
 NOT_DURABLE = ("plain", "volatile", "volatile/stm")
-NEAR = 0.05  # ratios this near to 1 are the same, on machines as noisy as these
+NEAR = 0.05  # on noisy machines, ratios this near to 1 count as equal
 QUICK = {"hash": ("hash-100",), "tpccb": ("tpccb-1",), "ycsb": ("ycsb-a", "ycsb-c")}
-# Structures and their workloads here. kv and store are not the papers', but show values of many
-# words.
+# Structures and their workloads. kv and store are not the papers'; they show values of many words.
 CELLS = {
     "sps": ("sps-1", "sps-8"), "hash": ("hash-100", "hash-10"), "rb": ("rb-100", "rb-10"),
     "bt": ("bt-100", "bt-10"), "kvstore": ("kvstore-100", ), "kv": ("kv-100", ), "ht": ("ht-1", ),
@@ -35,10 +34,10 @@ CELLS = {
 
 
 def chosen(found, structure, quick):
-    """The durable systems that isolate, those of EARLY, and three that are not durable for a bound.
-    REWIND's logs of two layers, which take minutes to fill a structure, swap words alone, and the
-    simple ones of them nothing. Not what stands in for a processor's hardware transactions in
-    tests."""
+    """The durable systems that isolate, those of EARLY, and three systems that are not durable, as
+    a bound. REWIND's logs of two layers, which take minutes to fill a structure, only swap words,
+    and its simple ones do not even that. The stand-in for a processor's hardware transactions,
+    which is for tests, is left out."""
     own = [
         s for s in found if structure in s.structures and
         (s.waits and s.mode == "durable" and
@@ -93,7 +92,8 @@ def drawn(series):
 
 
 def durable(points, workload):
-    """[(system, ratio)] of those whose update is durable when it returns, the fastest first."""
+    """[(system, ratio)] of the systems whose update is durable when it returns, the fastest
+    first."""
     return sorted(
         ((p.x, p.y)
          for p in points if p.series == workload and not is_bound(p.x) and p.x not in EARLY),
@@ -101,7 +101,8 @@ def durable(points, workload):
 
 
 def _costs(points, workload, system):
-    """" (1.0 fences, 5.2 lines, 340 bytes of log)", or nothing where the system counts nothing."""
+    """Returns " (1.0 fences, 5.2 lines, 340 bytes of log)", or an empty text if the system counts
+    nothing."""
     found = {what: median_of(points, f"{workload}: {what}", system) for what in COUNTERS.values()}
     said = [
         f"{value:.{0 if what == COUNTERS['log_bytes'] else 1}f} {what}"
@@ -148,8 +149,8 @@ def figure_of(structure):
 
 
 def table(documents, points_of):
-    """Lines of one table: systems x workloads, throughput of the default engine's; `documents` by
-    row."""
+    """Returns the lines of one table: systems x workloads, throughput relative to the default
+    engine's; `documents` by row."""
     found = {}
     for document in documents.values():
         for p in points_of(document):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What DudeTM's figures have in common: the systems by the paper's names, the workloads, and cells
-over them."""
+"""Shared by DudeTM's figures: the systems by the paper's names, the workloads, and cells over
+them."""
 
 import itertools
 
@@ -30,10 +30,10 @@ def process_of(system, structure, delays=DELAYS, more=(), log=LOG):
 
 
 def measured(bench, wanted, asked, value=lambda answer: answer["rate"]):
-    """wanted: {key: process_of(...)}; asked: {cell: (key, request)}: {cell: [value of each
+    """wanted: {key: process_of(...)}; asked: {cell: (key, request)}. Returns {cell: [value of each
     round]}."""
     seconds = 0.1 if bench.quick else 0.3
-    # Or a process would insert its first round's keys again, and change nothing.
+    # With one seed a process would insert its first round's keys again, and change nothing.
     seeds = itertools.count(1)
     with processes(bench, wanted) as opened:
         return bench.interleave({

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What has to hold for DudeTM's figures to be reproduced (section 5), and why they differ where
-they do."""
+"""The criteria by which DudeTM's figures are reproduced (section 5), and why they differ where they
+do."""
 
 from .dudetm_cells import DUDE, HASHED, INF, NVML, SYNC, VOLATILE, WORKLOADS
 from .dudetm_log import COMBINED, PACKED
@@ -9,13 +9,13 @@ from .verdict import (CAUSE_UNKNOWN, Criterion, all_of, at_least, at_most, near,
                       shares, spreads, y)
 
 _LOSS = (7.4, 24.6)  # %
-_PROCESSORS = 6  # four threads that Perform, and Persist's and Reproduce's
+_PROCESSORS = 6  # four threads that Perform, and those of Persist and Reproduce
 _SHORT = [w for w in WORKLOADS if "TATP" in w]
 _LONG = [w for w in WORKLOADS if "TPC-C" in w]
 
 
 def _each(above, below, x, workloads=WORKLOADS):
-    """A system's throughput over another's, of each workload."""
+    """One system's throughput over another's, for each workload."""
     return all_of(*[over(f"{above}, {w}", f"{below}, {w}", x) for w in workloads])
 
 
@@ -28,8 +28,8 @@ def _below_htm(workload):
 
 
 def _short_over_long(points):
-    """What 3500 cycles leave of DudeTM-Sync's throughput: of the short transactions at most, of the
-    long ones at least."""
+    """The part of DudeTM-Sync's throughput that remains with 3500 cycles: at most for the short
+    transactions, at least for the long ones."""
     short, long = (_each(SYNC_3500, SYNC, 1, workloads)(points) for workloads in (_SHORT, _LONG))
     return max(short) / min(long) if short and long else None
 

@@ -11,7 +11,7 @@ BIG = ("--volatile-log", 256 << 20)
 
 
 def _grouping(n):
-    """With groups of n; 0: without."""
+    """With groups of n; 0: without groups."""
     return process_of(SYSTEMS[DUDE], SESSION, more=(*(("--persist-group", n, "--compress") if n else
                                                       ()), *BIG), log=512 << 20)
 
@@ -94,7 +94,7 @@ SCATTERED, RUNS, HELD = "words", "runs of 64 words", "words, a record a transact
 
 
 def recovery(bench):
-    """GB of log a second."""
+    """GB of log per second."""
     sizes = (4, 64) if bench.quick else (1, 4, 16, 64, 256)  # MiB
     kinds = {SCATTERED: (), RUNS: ("--run", 64), HELD: ("--held",)}
     def cell(mib, more, threads):

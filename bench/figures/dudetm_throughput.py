@@ -13,7 +13,8 @@ SYNC_3500 = "DudeTM-Sync, 3500 cycles"
 
 
 def _of_volatile(bench, workload, systems, delays_of):
-    """{(system, x): ratios to Volatile-STM's throughput}, one workload's processes at a time."""
+    """Returns {(system, x): ratios to Volatile-STM's throughput}, measuring one workload's
+    processes at a time."""
     structure = WORKLOADS[workload]
     wanted = {
         key: process_of(SYSTEMS[key[0].split(",")[0]], structure, delays_of(*key))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a figure is: a row of the papers' claims, how it is measured here, and what the measurement
-says beside the claim.
+"""A figure: a row of the papers' claims, how it is measured here, and what the measurement says
+about the claim.
 
 A Figure's measure(bench) returns points; bench runs cells in interleaved rounds. findings(points)
-returns sentences made from the points alone. `remark` is what a reader needs to know where the two
-differ, and is written by hand.
+returns sentences made from the points alone. `remark` is what a reader must know where the two
+differ; it is written by hand.
 """
 
 import json
@@ -22,8 +22,8 @@ from report.stats import spread
 
 @dataclass(frozen=True)
 class Point:
-    """A median with the slowest and the fastest round; x is a number, or a name where the figure is
-    of bars."""
+    """A median with the slowest and the fastest round; x is a number, or a name if the figure has
+    bars."""
 
     series: str
     x: float | str
@@ -48,11 +48,11 @@ class Figure:
     log_y: bool = False
     trace: bool = False  # the points are single events over time: thin lines, and no table
     drawn: Callable = lambda series: True  # which series the picture has; the table has all
-    # (series) -> (a panel's title, the line's name in it), where one picture has too many lines.
+    # (series) -> (a panel's title, the line's name in it), if one picture has too many lines.
     panel: Callable | None = None
     criterion: object = None  # verdict.py's; None: not in the papers
     systems: tuple = ()  # of sources.py, beside the paper's
-    # (report/machine.py's facts) -> why the machine can't run it, or nothing.
+    # (report/machine.py's facts) -> why the machine can't run it, or an empty text.
     needs: Callable = lambda facts: ""
 
 
@@ -63,17 +63,17 @@ class Paper:
     medium: str  # what is emulated, for the notes
     about: list
     figures: list
-    systems: tuple  # whose sources (sources.py) a row is made of
-    # ({row: document}, points_of) -> lines of the page, before its figures.
+    systems: tuple  # of whose sources (sources.py) a row is made
+    # ({row: document}, points_of) -> lines of the page before its figures.
     summary: Callable | None = None
 
 
 @dataclass
 class Bench:
-    """What a figure measures with."""
+    """The tools with which a figure measures."""
 
     build_dir: Path  # of the bench preset
-    directory: Path  # where pools go: a directory of this run's own, on tmpfs
+    directory: Path  # the directory for pools: a directory of this run's own, on tmpfs
     rounds: int
     quick: bool
     progress: Callable[[str], None]
@@ -88,7 +88,7 @@ class Bench:
         return path
 
     def call(self, name, *arguments, timeout=600):
-        """Runs an executable that prints one JSON document; the document."""
+        """Runs an executable that prints one JSON document; returns the document."""
         command = [str(self.executable(name)), *map(str, arguments), "--json"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout,
@@ -100,8 +100,8 @@ class Bench:
         return json.loads(done.stdout)
 
     def interleave(self, cells):
-        """cells: {key: function that measures once and returns a number}. All of them in turn,
-        forwards and backwards, round after round: {key: [number of each round]}."""
+        """cells: {key: function that measures once and returns a number}. Runs all of them in turn,
+        forwards and backwards, round after round. Returns {key: [number of each round]}."""
         values = {key: [] for key in cells}
         for number in range(self.rounds):
             order = list(cells) if number % 2 == 0 else list(reversed(cells))
@@ -118,13 +118,13 @@ class Wanted(NamedTuple):
     structure: str
     options: tuple = ()
     executable: str = "perdure_bench_engines"
-    directory: str | None = None  # the figure's
+    directory: str | None = None  # None: the figure's
 
 
 @contextmanager
 def processes(bench, wanted):
-    """wanted: {key: Wanted}. Opens and fills them one after the other: {key: Process}. At the end
-    each structure is audited, closed, opened and audited again."""
+    """wanted: {key: Wanted}. Opens and fills them one after the other; yields {key: Process}. At
+    the end each structure is audited, closed, opened and audited again."""
     opened = {}
     try:
         for n, (key, w) in enumerate(wanted.items(), 1):
@@ -149,18 +149,18 @@ def point(series, x, values):
 
 
 def ratios(above, below):
-    """Round by round: both ran in the same round, on the same machine in the same state."""
+    """Ratios round by round: both ran in the same round, on the same machine in the same state."""
     return [a / b for a, b in zip(above, below)]
 
 
 def median_of(points, series, x=None):
-    """The y of a series at x; without x, the median over it. None where there is none."""
+    """The y of a series at x; without x, the median over the series. None if there is no point."""
     found = [p.y for p in points if p.series == series and (x is None or p.x == x)]
     return statistics.median(found) if found else None
 
 
 def crossing(points, one, other):
-    """The x from which `one` is above `other`, between the points in a straight line; None where it
+    """The x from which `one` is above `other`, interpolated linearly between the points; None if it
     never is."""
     a = {p.x: p.y for p in points if p.series == one}
     b = {p.x: p.y for p in points if p.series == other}
@@ -183,7 +183,7 @@ def as_json(figure, points, seconds, facts, rounds, quick, sources, cannot=""):
 
 
 def has_points(document):
-    """A row that the machine can't run is kept without."""
+    """Whether the row has points: a row that the machine can't run is kept without any."""
     return document is not None and not document.get("cannot")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes what was measured: a CSV and a picture a figure, and a page that puts them beside the
-paper's claims."""
+"""Writes the measurements: one CSV and one picture per figure, and a page that compares them with
+the paper's claims."""
 
 import csv
 
@@ -31,7 +31,7 @@ def _table(figure, points):
 
 
 def verdict_lines(figure, document):
-    """The verdict in words, each check with what was found."""
+    """The verdict in words: each check with the number found."""
     verdict = judge(figure, document)
     if verdict.word == OURS:
         return []
@@ -76,8 +76,8 @@ def _section(paper, figure, document, folder):
 
 
 def write_page(paper, documents, directory):
-    """`documents`: of each row what was measured, or absent. Files go to
-    directory/NAME/ROW.csv|png, the page to directory/NAME.md."""
+    """`documents`: the measurement of each row, if there is one. Files go to directory/NAME/ROW.csv
+    and .png, the page to directory/NAME.md."""
     folder = directory / paper.name
     folder.mkdir(parents=True, exist_ok=True)
     text = [f"# {paper.title}: its figures, measured again", "", *paper.about, ""]

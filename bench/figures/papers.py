@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The list of papers whose figures are measured again: a new one is a module with a PAPER, and its
-name here."""
+"""The list of papers whose figures are measured again. To add one, write a module with a PAPER, and
+add its name here."""
 
 from . import blurred, cross, dudetm, rewind, softwrap
 

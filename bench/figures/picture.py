@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws a figure: lines with whiskers from the slowest to the fastest round, bars that lie, or a
-mark for each place in a row a series where bars were too many.
+"""Draws a figure: lines with whiskers from the slowest to the fastest round, horizontal bars, or,
+if there are too many bars, one row per series with a mark for each place.
 
-plot() is the one drawing; picture_file() makes a PNG of it, report_svg.py what the report has
-inside.
+plot() is the one drawing; picture_file() makes a PNG of it, report_svg.py the picture inside the
+report.
 """
 
 import math
@@ -16,15 +16,15 @@ from report.table import factor
 
 from .table import series_of
 
-# at least 3:1 against white
+# The contrast to white is at least 3:1.
 COLOURS = ["#33689e", "#d04a5c", "#1f7a33", "#a17a00", "#0b87aa", "#8a2a6b", "#6b6b6b", "#c2571a"]
 MARKS = "os^Dv*PX<>dhp"
-MOST_BARS = 8  # series; beyond, a row each
-MANY_PLACES = 12  # of bars in more than one series: beyond, a number in a coloured cell each
+MOST_BARS = 8  # series; beyond that, one row each
+MANY_PLACES = 12  # of bars in more than one series; beyond that, a number in a coloured cell each
 
 
 def shown(figure, points):
-    """Those that the picture has."""
+    """The points that the picture shows."""
     return [p for p in points if figure.drawn(p.series)]
 
 
@@ -42,7 +42,7 @@ def rows_a_series(figure, points):
 
 
 def panels(figure, points):
-    """[(title, [(line's name, its points)])]"""
+    """Returns [(title, [(line's name, its points)])]."""
     found = {}
     for name in series_of(points):
         title, line = figure.panel(name) if figure.panel else ("", name)
@@ -51,7 +51,8 @@ def panels(figure, points):
 
 
 def legend(figure, points):
-    """[(name, colour, mark or None)] of what needs naming; a single line does not."""
+    """Returns [(name, colour, mark or None)] of the lines that need a name; a single line does
+    not."""
     if is_grid(figure, points):
         return []
     if rows_a_series(figure, points):
@@ -136,7 +137,7 @@ def _grid(ax, points, log):
 
 
 def _spell(value, _=None):
-    """A tick without exponents."""
+    """The text of a tick, without exponents."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size * (10 if letter == "k" else 1):
             return f"{value / size:g}{letter}"
@@ -147,7 +148,7 @@ def _ticks(axis, log, low, high):
     axis.set_minor_formatter(NullFormatter())
     if not log:
         axis.set_major_locator(MaxNLocator(6))
-    elif high / low < 30:  # little more than a decade: its parts, too
+    elif high / low < 30:  # little more than a decade: ticks within it, too
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     else:
         axis.set_major_locator(LogLocator(numticks=6))
@@ -155,12 +156,12 @@ def _ticks(axis, log, low, high):
 
 
 def _measured_places(ax, points, log, width):
-    """Ticks at the places that were measured, as far as their names have room on so many letters'
-    width."""
+    """Puts ticks at the places that were measured, as far as their names fit into a width of this
+    many letters."""
     places = sorted({p.x for p in points})
     at = [math.log(x) if log else x for x in places]
     reach, kept = (at[-1] - at[0]) or 1, []
-    # The last has a name in any case.
+    # The last place always has a name.
     for x, position in sorted(zip(places, at), key=lambda pair: pair[1], reverse=True):
         if not kept or (kept[-1][1] - position
                         ) / reach * width > (len(_spell(x)) + len(_spell(kept[-1][0]))) / 2 + 1:
@@ -169,8 +170,8 @@ def _measured_places(ax, points, log, width):
 
 
 def plot(ax, figure, lines, names, width):
-    """One panel of it. lines: [(name, points)]; names: the legend of the whole; width: how many
-    letters have room below it."""
+    """Draws one panel. lines: [(name, points)]; names: the legend of the whole; width: the number
+    of letters that fit below it."""
     points = [p for _, own in lines for p in own]
     if is_grid(figure, points):
         return _grid(ax, points, figure.log_y)
@@ -202,7 +203,7 @@ def plot(ax, figure, lines, names, width):
 
 
 def height_of(figure, points):
-    """Inches that the axes need beside one panel's usual 2.4."""
+    """The inches that the axes need in addition to one panel's usual 2.4."""
     if is_grid(figure, points):
         return 0.17 * len(list(dict.fromkeys(p.x for p in points))) + 0.2
     if rows_a_series(figure, points):
@@ -216,7 +217,7 @@ def height_of(figure, points):
 
 
 def canvas(plt, figure, points, width, each=None):
-    """The figure's panels drawn: (matplotlib's figure, its axes in use)."""
+    """Draws the figure's panels. Returns (matplotlib's figure, the axes in use)."""
     parts = panels(figure, points)
     columns = 2 if len(parts) > 1 else 1
     rows = -(-len(parts) // columns)
@@ -234,7 +235,7 @@ def canvas(plt, figure, points, width, each=None):
 
 
 def picture_file(figure, points, path, note):
-    """A PNG with all that belongs to it inside."""
+    """Writes a PNG that contains everything that belongs to the figure."""
     plt, points = pyplot(), shown(figure, points)
     fig, axes = canvas(plt, figure, points, 6.4, None if figure.bars or figure.panel else 4.0)
     for ax in axes:

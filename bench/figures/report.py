@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report: one static page of all figures, each with the paper's claim, ours, and the verdict.
-No script, nothing from elsewhere, the same bytes each time."""
+It has no script and loads nothing, and its bytes are the same each time."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ SIGNS = {REPRODUCED: "✓", DIFFERS: "≠", UNDECIDED: "~", CANNOT: "–", MISSI
 
 
 def marked(text):
-    """`code`, **bold**, and "-- " of the pages' texts as HTML."""
+    """Converts `code`, **bold**, and "-- " of the pages' texts to HTML."""
     text = str(Markup.escape(text))
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     return Markup(re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text))
@@ -71,8 +71,8 @@ def _paper(paper, documents):
 
 
 def _lines_as_table(lines):
-    """{"said", "head", "rows"} of a page's Markdown lines with one table; a cell is (text, whether
-    bold)."""
+    """Returns {"said", "head", "rows"} of a page's Markdown lines with one table; a cell is (text,
+    whether bold)."""
     said = " ".join(line for line in lines if line and not line.startswith("|"))
     cells = [[(c.strip(" *"), "**" in c) for c in line.strip("|").split("|")] for line in lines
              if line.startswith("|") and not line.startswith("|---")]
@@ -90,7 +90,7 @@ def _machines(documents):
 
 
 def render(papers, documents):
-    """The page's text. `documents`: {paper's name: {row: document}}."""
+    """Returns the page's text. `documents`: {paper's name: {row: document}}."""
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True,
                                      trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A figure's picture as SVG for the report's page: small, its letters text, its ids its own, the
-same bytes each time.
+"""A figure's picture as SVG for the report's page: small, with its letters as text, its own ids,
+and the same bytes each time.
 
-The page has one style for all pictures, so what matplotlib says of fonts in each text is left out,
-as is what nothing refers to. The names of the lines are not in the picture: they stand below it,
+The page has one style for all pictures, so matplotlib's fonts of each text are removed, as is
+everything that nothing refers to. The names of the lines are not in the picture: they are below it,
 where they wrap.
 """
 
@@ -20,7 +20,7 @@ from .picture import canvas, is_grid, shown
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 WIDTH = 4.4  # inches, 72 units each: on a phone 400 pixels wide a unit is 1.1 pixels
 FONT = 8.4  # units
-# Its letters are wider than the page's, so that what has room here has room there.
+# Its letters are wider than the page's, so that what fits here fits there.
 FAMILY = "DejaVu Sans"
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
@@ -43,7 +43,8 @@ def _drawn(figure, points):
                 if ax is axes[-1] or len(axes) == 1 or ax in axes[-2:]:
                     ax.set_xlabel(figure.x)
                 if len(axes) == 1:
-                    # Above the axis it has room on a phone, beside it it takes room away.
+                    # Above the axis it fits on a phone; beside the axis it would take space from
+                    # the picture.
                     ax.set_title(figure.y, loc="left")
                 else:
                     ax.set_title(title, loc="left", fontweight="bold")
@@ -64,8 +65,8 @@ def _rounded(text):
 
 
 def _text_style(element):
-    """Of matplotlib's `font: 700 8.4px 'DejaVu Sans', ...; text-anchor: middle` what the page
-    doesn't say by itself."""
+    """Keeps of matplotlib's `font: 700 8.4px 'DejaVu Sans', ...; text-anchor: middle` what the page
+    does not define itself."""
     kept = []
     for part in element.get("style", "").split(";"):
         name, _, value = part.partition(":")
@@ -79,13 +80,13 @@ def _text_style(element):
 
 
 def picture(figure, points, description):
-    """The <svg>, to be put into a page."""
+    """Returns the <svg>, to be put into a page."""
     root = _drawn(figure, shown(figure, points))
     for parent in root.iter():
         for child in list(parent):
             if child.tag in (SVG + "metadata", SVG + "style") or child.tag is ET.Comment:
                 parent.remove(child)
-    refers = {}  # the old id: the new one
+    refers = {}  # old id -> new id
     for element in root.iter():
         for value in element.attrib.values():
             for old in [
@@ -127,7 +128,7 @@ def picture(figure, points, description):
 
 
 def swatch(colour, mark):
-    """A line's name's mark: as it is drawn, or a square."""
+    """The mark of a line's name: as it is drawn, or a square."""
     if mark is None:
         inside = f'<rect x="1" y="1" width="10" height="10" fill="{colour}"/>'
     else:

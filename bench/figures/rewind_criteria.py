@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What has to hold for REWIND's figures to be reproduced (section 5), and why they differ where
-they do."""
+"""The criteria by which REWIND's figures are reproduced (section 5), and why they differ where they
+do."""
 
 from .rewind_log import VERSIONS
 from .rewind_tpcc import DISTRIBUTED, NAIVE, NVM, OPTIMISED, REWIND
@@ -16,7 +16,7 @@ def _force_costs(layers):
 
 
 def _force_over(place):
-    """Force relative to no-force, of each number of skip records."""
+    """Force relative to no-force, for each number of skip records."""
     return all_of(*[
         over(f"1L-FP, {skip} skip records", f"1L-NFP, {skip} skip records", place)
         for skip in (10, 150, 300)
@@ -24,7 +24,7 @@ def _force_over(place):
 
 
 def _slower(layout):
-    """REWIND against the naive layout without recovery."""
+    """REWIND relative to the naive layout without recovery."""
     def value(points):
         naive, own = y(NVM, NAIVE)(points), y(REWIND, layout)(points)
         return naive[0] / own[0] if naive and own else None
@@ -32,7 +32,7 @@ def _slower(layout):
 
 
 def _grows_over(first):
-    """Berkeley DB's growth from `first` threads to the most, relative to REWIND's."""
+    """Berkeley DB's growth from `first` threads to the maximum, relative to REWIND's."""
     def value(points):
         growth = [
             y(name, max)(points)[0] / at[0] for name in ("Berkeley DB", "REWIND Batch")

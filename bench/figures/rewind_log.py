@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""REWIND's figures 3 to 6: the transaction managers by themselves (section 5.1);
-bench/rewind/log_main.cpp measures a point."""
+"""REWIND's figures 3 to 6: the transaction managers alone (section 5.1); bench/rewind/log_main.cpp
+measures a point."""
 
 import shutil
 

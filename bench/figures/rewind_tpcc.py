@@ -7,7 +7,7 @@ NVM, REWIND = "not recoverable", "REWIND"
 NAIVE, OPTIMISED, DISTRIBUTED = "naive", "optimised layout", "optimised, distributed log"
 INSTANCE = "rewind-1l-nfp-batch/none"
 
-# (series, x): what perdure_bench_tpcc is told
+# (series, x): the arguments of perdure_bench_tpcc
 CELLS = {
     (NVM, NAIVE): ("--system", "nvm", "--layout", "naive"),
     (REWIND, NAIVE): ("--system", INSTANCE, "--layout", "naive"),

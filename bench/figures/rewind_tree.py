@@ -3,7 +3,7 @@
 fence's latency.
 
 The tree is bench/workloads/bplus_tree.hpp; perdure_bench_engines runs cells of it,
-perdure_bench_rewind_tree what a cell can't ask.
+perdure_bench_rewind_tree what a cell does not offer.
 """
 
 import tempfile
@@ -24,7 +24,7 @@ LOG = 256 * MIB  # no checkpoint in a run, as in the paper
 
 def _tree(bench, system, experiment, medium=("--delays", "rewind"), directory=None, log=LOG,
           **arguments):
-    """One measurement: its seconds."""
+    """Runs one measurement; returns its seconds."""
     given = [
         text for name, value in arguments.items() for text in ("--" + name.replace("_", "-"), value)
     ]
@@ -50,14 +50,15 @@ def logging(bench):
             def once():
                 answer = opened[name].ask(
                     {"run": f"bt-{share}", "seconds": seconds, "warmup": 0.05})
-                looked = opened[name].ask({"audit": True, "reopen": True})  # an empty log, too
+                # The log is empty afterwards.
+                looked = opened[name].ask({"audit": True, "reopen": True})
                 if looked["problems"]:
                     raise Failed(f"{name}: {looked['problems'][0]}")
                 return OPERATIONS / answer["rate"]
             return once
 
         cells = {(name, share): cell(name, share) for share in shares for name in systems}
-        few = 20_000 if bench.quick else OPERATIONS  # the tree is made again for each
+        few = 20_000 if bench.quick else OPERATIONS  # the tree is made anew for each
         cells |= {(LONG, share): lambda s=share: _tree(bench, BATCH, "run", operations=few, percent=
                                                        s, per_transaction=MANY) * OPERATIONS / few
                   for share in shares}
@@ -86,7 +87,7 @@ def logging_findings(points):
 
 def against_berkeley(bench):
     shares = (0, 100) if bench.quick else (0, 25, 50, 75, 100)
-    # Half a minute each: the tree is made there, too.
+    # Each takes half a minute, because the tree is made there, too.
     on_disk_shares = (100,) if bench.quick else (50, 100)
     with tempfile.TemporaryDirectory(prefix="perdure-figures-", dir=bench.build_dir) as disk:
         def cell(system, share, on_disk):
@@ -127,7 +128,7 @@ def against_berkeley_findings(points):
 # --- figure 8 -------------------------------------------------------------------------------------
 
 def _beside_berkeley(bench, places, once):
-    """once(system, x) measures seconds; milliseconds are drawn."""
+    """once(system, x) measures seconds; the figure shows milliseconds."""
     systems = {"REWIND Batch": BATCH, "Berkeley DB": "berkeleydb"}
     values = bench.interleave({(name, x): lambda s=system, x=x: 1e3 * once(s, x) for x in places
                                for name, system in systems.items()})
@@ -193,7 +194,7 @@ FENCED = ("Optimized", "Batch 8", "Batch 16", "Batch 32")
 
 
 def single(name):
-    """The series with one operation a transaction, as R-Fig7L has."""
+    """The series with one operation per transaction, as in R-Fig7L."""
     return f"{name}, single"
 
 
@@ -216,7 +217,7 @@ def fences(bench):
 
 
 def _at(points, series, x):
-    """The series' y at x, in a straight line between its points; beyond them, along the last
+    """The series' y at x, interpolated linearly between its points; beyond them, along the last
     two."""
     own = sorted((p.x, p.y) for p in points if p.series == series)
     n = next((n for n in range(1, len(own)) if own[n][0] >= x), len(own) - 1)

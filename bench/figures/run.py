@@ -85,9 +85,8 @@ def arguments():
 
 
 class Left:
-    """The time left: of a row what it took before, at this run's pace; of one that was never
-    measured what such rows took in this run on average."""
-
+    """Estimates the time left: for a row that was measured before, its earlier time at this run's
+    pace; for a row that was never measured, the average of such rows in this run."""
     def __init__(self, rows, before):
         self._rows, self._before, self._known, self._new = rows, {
             row: before[row] for row in rows if before.get(row)
@@ -111,8 +110,8 @@ class Left:
 
 
 def wanted(args, documents, facts):
-    """[(paper, figure)] to measure. A row that another machine could not run is one, where this one
-    can."""
+    """[(paper, figure)] to measure. This includes a row that another machine could not run, if this
+    one can."""
     if args.pages or args.list:
         return []
     own = args.only or (QUICK if args.quick else None)
@@ -123,7 +122,7 @@ def wanted(args, documents, facts):
 
 
 def measure(args, documents):
-    """Adds to `documents`; [what failed]."""
+    """Adds the measurements to `documents`; returns [what failed]."""
     facts, failed, progress = machine.facts(args.build_dir, args.dir), [], Progress()
     todo = wanted(args, documents, facts)
     if not todo:

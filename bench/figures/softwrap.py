@@ -9,7 +9,7 @@ from .verdict import attach
 
 
 def _place(figure):
-    """The paper's order; what is not in the paper last."""
+    """The paper's order; figures that are not in the paper come last."""
     number = re.match(r"S-(?:Fig|Tab)(\d+)", figure.row)
     return 100 if number is None else 4.5 if figure.row.startswith("S-Tab") else int(number[1])
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What SoftWrAP's figures have in common: the systems by the paper's names, and one measurement of
-wraps over an array or of insertions."""
+"""Shared by SoftWrAP's figures: the systems by the paper's names, and one measurement of wraps over
+an array or of insertions."""
 
 from .figure import median_of, point
 
@@ -14,8 +14,8 @@ MIB = 1 << 20
 
 
 def wraps(bench, name, **given):
-    """One measurement of perdure_bench_softwrap_wraps: what it printed. `given`: its options; a
-    value of True is a flag."""
+    """Runs one measurement of perdure_bench_softwrap_wraps; returns its output. `given`: its
+    options; a value of True is a flag."""
     given = {"array_bytes": 64 * MIB if bench.quick else 1024 * MIB} | given
     return bench.call("perdure_bench_softwrap_wraps", "--system", SYSTEMS[name], "--dir",
                       bench.directory, *options(given))
@@ -27,8 +27,8 @@ def options(given):
 
 
 def measured(bench, cells, value):
-    """cells: {(series, x): options of wraps()}, a series' name beginning with a system's;
-    value(what was printed): {(series, x): rounds}."""
+    """cells: {(series, x): options of wraps()}, where a series' name begins with a system's;
+    value(output). Returns {(series, x): rounds}."""
     return bench.interleave({
         key: lambda k=key, o=given: value(
             wraps(bench, o.get("name", k[0]), **{n: v for n, v in o.items() if n != "name"}))
@@ -47,7 +47,7 @@ def response_us(answer):
 
 
 def settled(answer):
-    """Wraps a second, until all that they stored is home."""
+    """Wraps per second, until all their stores have been checkpointed."""
     return answer["rate_settled"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What has to hold for SoftWrAP's figures to be reproduced (section V), and why they differ where
+"""The criteria by which SoftWrAP's figures are reproduced (section V), and why they differ where
 they do."""
 
 import math
@@ -33,7 +33,7 @@ def _below_knee(name):
 
 
 def _of_best(wanted):
-    """Throughput with tables of these powers of two, relative to the best."""
+    """Throughput with tables of these powers of two, relative to the best one."""
     return lambda points: [
         number / best(points, SOFTWRAP)
         for number in y(SOFTWRAP, lambda xs: [x for x in xs if wanted(x)])(points)
@@ -56,7 +56,7 @@ def _spikes(points):
 
 
 def _a_place(series, kind, wanted):
-    """A counter's numbers relative to what is wanted for n."""
+    """A counter's numbers relative to the expected number for n."""
     return lambda points: [
         number / wanted(n) for n in SIZES for number in y(series, f"{kind}, n = {n}")(points)
     ]
@@ -68,7 +68,7 @@ def _steps(points):
 
 
 def _proportion(points):
-    """Up to half of the elements reused: throughput relative to 1 / (1 - share)."""
+    """With up to half of the elements reused: throughput relative to 1 / (1 - share)."""
     none = y(SOFTWRAP, 0)(points)
     return [
         p.y / none[0] * (1 - p.x / 100) for p in points

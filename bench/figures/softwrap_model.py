@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""SoftWrAP's model of memory and what its Tables say (section V-B): figures 4 and 5, Tables I and
-II, and whether threads share the write buffer."""
+"""SoftWrAP's model of memory and the numbers of its Tables (section V-B): figures 4 and 5, Tables I
+and II, and whether threads share the write buffer."""
 
 from .figure import Figure, median_of, point
 from .softwrap_cells import (LOCAL, MIB, NON_ATOMIC, SOFTWRAP, SYSTEMS, THREE, UNDO, lines,
@@ -84,8 +84,9 @@ def times_findings(points):
 
 
 def _predicted(points):
-    """As the paper's Table II is made from its Table I: a pcommit's own time from Non-Atomic at n =
-    10, an alias's from SoftWrAP there; the rest is foretold."""
+    """Predicts the times in the way in which the paper's Table II follows from its Table I: a
+    pcommit's own time from Non-Atomic at n = 10, an alias's from SoftWrAP there; the rest is
+    computed."""
     def at(name, n):
         return median_of(points, name, f"n = {n}")
     tw = TW / 1e3
@@ -107,7 +108,8 @@ KINDS = {"fences": "pcommits", "lines": "lines"}
 
 
 def _a_wrap(bench, name, elements):
-    """What one wrap itself asks of the medium: so few wraps that no table goes home meanwhile."""
+    """The medium's counters for one wrap itself: so few wraps that no table is checkpointed
+    meanwhile."""
     answer = wraps(bench, name, elements=elements, wraps=100, warm=0, alias_entries=1 << 16,
                    array_bytes=16 * MIB)
     counts = answer["counts"]
@@ -118,7 +120,7 @@ def _a_wrap(bench, name, elements):
 
 
 def _going_home(bench, elements):
-    """What the thread that takes tables home asks, spread over the wraps."""
+    """The counters of the thread that checkpoints tables, divided by the number of wraps."""
     answer = wraps(bench, SOFTWRAP, elements=elements, wraps=1000 if bench.quick else 10_000,
                    rate=10_000, array_bytes=64 * MIB)
     count, counts = answer["wraps"], answer["settled"]

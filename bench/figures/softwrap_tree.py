@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""SoftWrAP's figures 13 and 14: insertions into a B+-tree of STX's kind (section V-D);
+"""SoftWrAP's figures 13 and 14: insertions into a B+-tree like STX's (section V-D);
 bench/softwrap/tree_main.cpp measures a point."""
 
 from .figure import Figure, median_of, point

@@ -70,7 +70,7 @@ def trace(bench):
     count, shown = (2000, 200) if bench.quick else (20_000, 600)
     rounds = bench.interleave(
         {SOFTWRAP: lambda: wraps(bench, SOFTWRAP, rate=50_000, wraps=count, trace=shown)})[SOFTWRAP]
-    # One round's, since no two have their tables switched at the same time.
+    # The trace is of one round, because the tables of two rounds never switch at the same times.
     middle = sorted(rounds, key=response_us)[len(rounds) // 2]["trace"]
     first = middle[0][0]
     return [
@@ -79,21 +79,21 @@ def trace(bench):
     ]
 
 
-# What goes home with less than this between is one switch's: first its logs' buckets, then, when
-# open wraps have closed, the table.
+# Lines that are checkpointed with pauses shorter than this belong to one switch: first its logs'
+# buckets and then, when open wraps have closed, the table.
 QUIET_MS = 0.1
-TABLE = 1024  # entries of a table that goes home: an eighth of 8,192
+TABLE = 1024  # entries of a table that is checkpointed: an eighth of 8,192
 
 
 def trace_of(points):
-    """[(ms, us, lines going home)]"""
+    """Returns [(ms, us, lines checkpointed)]."""
     home = {p.x: p.y for p in points if p.series == HOME}
     return [(p.x, p.y, home[p.x]) for p in points if p.series == RESPONSE]
 
 
 def switches(points):
-    """[(first ms, last ms)] of each switch of the tables; one that the trace has less than half of
-    is left out."""
+    """Returns [(first ms, last ms)] of each switch of the tables; a switch of which the trace has
+    less than half is left out."""
     found = []
     for ms, _, lines_home in trace_of(points):
         if not lines_home:

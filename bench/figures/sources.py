@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether a kept row still says something about the sources as they are.
+"""Whether a kept row still says something about the present sources.
 
-A measurement is made of a tree without changes that are not committed (changes()), and keeps a hash
-of the sources of each of its systems (hashes()): the preprocessed text without comments, white
-space made even, of the system's own files and of the layers that all systems share. A system is an
-engine's folder, or what is compared with the engines and lies in bench/. The workloads and the
-containers are not in it, nor what is not ours.
+A measurement is made of a tree without uncommitted changes (changes()), and keeps a hash of the
+sources of each of its systems (hashes()): the preprocessed text, without comments and with
+normalised white space, of the system's own files and of the layers that all systems share. A system
+is an engine's folder, or a system in bench/ with which the engines are compared. The workloads, the
+containers and other projects' libraries are not hashed.
 
-stale() compares a row's hashes with the ones of the tree for which the pages were written last;
-these lie beside the rows in sources.json, so that the pages are made of what is kept alone. A row
-that has no hash was measured before they were kept: its hashes are those of the commit that it
-names. If that had uncommitted changes, or the history lacks it, nothing proves that the row is
-fresh, and it is marked too.
+stale() compares a row's hashes with those of the tree for which the pages were last written; these
+lie beside the rows in sources.json, so that the pages are made from kept data alone. A row without
+a hash was measured before hashes were kept: its hashes are those of the commit that it names. If
+that commit had uncommitted changes, or the history lacks it, nothing proves that the row is fresh,
+and it is marked, too.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ from pathlib import Path
 
 from report.driver import Failed
 
-# `redo` is of bppm, `dudetm` of shadow.
+# `redo` is part of bppm, `dudetm` of shadow.
 ENGINES = ("rewind", "bppm", "softwrap", "shadow", "undo", "volatile")
-PAPERS = {"bppm": "papers/blurred/"}  # where another name is the folder's
+PAPERS = {"bppm": "papers/blurred/"}  # where the folder has another name
 SYSTEMS = {
     name: (f"perdure/engine/{name}/", PAPERS.get(name, f"papers/{name}/")) for name in ENGINES
 } | {
@@ -51,8 +51,8 @@ def _git(root, *arguments):
 
 
 def changes(root, written=()):
-    """The files of a tree that differ from its last commit, without those below the folders that
-    are `written` by the run itself."""
+    """The files of a tree that differ from its last commit, except for those below the folders that
+    the run itself writes (`written`)."""
     done = _git(root, "status", "--porcelain", "--untracked-files=all")
     if done.returncode != 0:
         raise Failed(
@@ -69,7 +69,7 @@ def changes(root, written=()):
 
 
 def _preprocessed(root, unit):
-    """{file of the tree: its text} as one translation unit sees it."""
+    """Returns {file of the tree: its text} as one translation unit sees it."""
     done = subprocess.run([*_COMPILER, unit], cwd=root, capture_output=True, text=True, timeout=300,
                           check=False)
     if done.returncode != 0:
@@ -88,7 +88,7 @@ def _hash(texts):
 
 
 def hashes(root):
-    """{system: hash of its sources} of a tree."""
+    """Returns {system: hash of its sources} of a tree."""
     units = sorted(
         {str(path.relative_to(root)) for pattern in _UNITS for path in Path(root).glob(pattern)})
     files = {}
@@ -107,7 +107,7 @@ def hashes(root):
 
 
 def of_revision(root, revision):
-    """hashes() of a commit; None where the history lacks it, or it cannot be preprocessed."""
+    """hashes() of a commit; None if the history lacks it, or if it cannot be preprocessed."""
     if not revision or revision.endswith("-dirty") or _git(
             root, "rev-parse", "--verify", "-q", f"{revision}^{{commit}}").returncode != 0:
         return None
@@ -136,8 +136,8 @@ def load(folder):
 
 
 def update(root, folder, documents):
-    """Writes sources.json for the tree as it is. `documents`: those of all rows. What is known of a
-    commit is not computed again."""
+    """Writes sources.json for the tree as it is. `documents`: those of all rows. Hashes of a commit
+    that are known already are not computed again."""
     known = load(folder)["revisions"]
     wanted = sorted({revision_of(document) for document in documents if "sources" not in document})
     found = {
@@ -151,8 +151,8 @@ def update(root, folder, documents):
 
 
 def stale(document, systems, found):
-    """Why a row may say nothing about the sources as they are, or nothing. `found`: what
-    sources.json has."""
+    """Why a row may say nothing about the present sources, or an empty text. `found`: the content
+    of sources.json."""
     own, revision = document.get("sources"), revision_of(document)
     if own is None:
         own = found["revisions"].get(revision)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`./dev bench WORKLOAD`: any workload on any engines, concurrency controls and modes, and on the
-peers; a table each, and with --compare the ratios to a base and a picture."""
+peers; one table for each, and with --compare the ratios to a base and a picture."""
 
 from . import plot, systems, table, workloads
 from .driver import Failed
@@ -12,7 +12,7 @@ PER_COMMIT = (("fences", "fences", 2), ("lines", "lines", 1), ("log_bytes", "log
 
 
 def counted(figures, workload, system, threads):
-    """{"fences": a committed transaction's, ...} over all rounds; {} where the system counts
+    """{"fences": per committed transaction, ...} over all rounds; {} if the system counts
     nothing."""
     total = figures.counters(workload, system, threads)
     commits = total.get("commits") or total.get("operations")
@@ -28,7 +28,7 @@ def counted(figures, workload, system, threads):
 
 
 def base_of(args, chosen):
-    """What ratios are taken to."""
+    """The system to which ratios are computed."""
     names = [s.name for s in chosen]
     if args.compare in (None, ""):
         return systems.DEFAULT if systems.DEFAULT in names else names[0]
@@ -48,7 +48,7 @@ def options_of(args):
 
 
 def run(args, found, directory):
-    """Measures; the report's data."""
+    """Measures; returns the report's data."""
     chosen = systems.choose(found, args.engine, args.tm, args.mode)
     figures, progress, described, failures, shown = Figures(), Progress(), {}, [], {}
     for structure, names in workloads.by_structure(args.workloads).items():

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`./dev bench file`: puts (16-byte keys, 100-byte values, one a transaction) on a real file
-system, beside other embedded stores.
+"""`./dev bench file`: puts (16-byte keys, 100-byte values, one per transaction) on a real file
+system, compared with other embedded stores.
 
 Waiting: a put returns when it would survive a power cut. Not waiting: each store's own mode that
-does not sync for each commit; Perdure's waits for the last ones before its clock stops, the others
-promise nothing. p50, p99: until the thread knows that its put is durable, or, of the others that do
-not wait, until it returns.
+does not sync for each commit; Perdure's waits for its last puts before its clock stops, the others
+promise nothing. p50, p99: until the thread knows that its put is durable, or, for the other stores
+when they do not wait, until the put returns.
 """
 
 from . import table
@@ -19,7 +19,7 @@ RAW = {4096: "log, 4 KiB groups", GROUP: "log, 64 KiB groups"}
 
 
 def split(found):
-    """(waiting, not waiting): Systems, Perdure's default engine first."""
+    """Returns (waiting, not waiting): Systems, Perdure's default engine first."""
     own = [s for s in found if s.name in (WAITING, RECEIPTS)]
     every = own + [s for s in found if s.peer and s.max_threads > 1 and "kv" in s.structures]
     return [s for s in every if s.waits], [s for s in every if not s.waits]
@@ -30,7 +30,7 @@ def is_own(name):
 
 
 def best_other(figures, runners, threads):
-    """{round: the best rate of the systems that are not Perdure}."""
+    """Returns {round: the best rate of the systems that are not Perdure}."""
     best = {}
     for r in runners:
         if not is_own(r.name):
@@ -46,7 +46,7 @@ def log_bytes_a_put(figures, threads):
 
 
 def allowed(figures, threads):
-    """{round: puts a second that the log's own rate in 64 KiB groups would allow}."""
+    """Returns {round: puts per second that the log's own rate in 64 KiB groups would allow}."""
     size = log_bytes_a_put(figures, threads)
     return {} if size is None else {
         n: rate * GROUP / size for n, rate in figures.rates(WORKLOAD, RAW[GROUP], 1).items()
@@ -54,7 +54,7 @@ def allowed(figures, threads):
 
 
 def judge(data, threads):
-    """[(text, wanted, spread or None)]"""
+    """Returns [(text, wanted, spread or None)]."""
     figures, verdicts = data["figures"], []
     for count in threads:
         if count in (1, 16):

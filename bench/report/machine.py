@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the figures were taken on: recorded in the JSON and printed above the tables."""
+"""The machine on which the figures were measured: recorded in the JSON and printed above the
+tables."""
 
 import os
 import platform
@@ -25,7 +26,7 @@ def _text(path):
 
 
 def file_system(directory):
-    """(type, mount point) of the file system that a directory lies on."""
+    """Returns (type, mount point) of the file system on which a directory lies."""
     path, best = os.path.realpath(directory), ("unknown", "")
     for line in Path("/proc/mounts").read_text().splitlines():
         _, mount, kind, *_ = line.split()
@@ -37,7 +38,7 @@ def file_system(directory):
 
 
 def _compiler(build_dir):
-    """Compiler and flags of the build that is measured, from CMake's own records."""
+    """Compiler and flags of the measured build, from CMake's own records."""
     wanted = {}
     try:
         for line in (Path(build_dir) / "CMakeCache.txt").read_text().splitlines():

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`./dev bench micro`: SPS, hash table and red-black tree in memory, on every system, beside the
-hardware's ceiling and the bound.
+"""`./dev bench micro`: SPS, hash table and red-black tree in memory, on every system, compared with
+the hardware's ceiling and the bound.
 
-The ceiling is one 64-byte non-temporal record and one fence a transaction, nothing else. The bound
-of a workload is what no durable transaction of this kind can pass: plain memory's time for each
-operation, plus the ceiling's for each that writes.
+The ceiling is one 64-byte non-temporal record and one fence per transaction, nothing else. The
+bound of a workload is what no durable transaction of this kind can exceed: plain memory's time for
+each operation, plus the ceiling's for each operation that writes.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ BEFORE = ["plain", "plain-huge", "ceiling", "pmemobj"]  # shown first, in this o
 
 @dataclass(frozen=True)
 class Aim:
-    """`workload` on `threads`: the rate of shadow, durable, against something, wanted to be at
-    least `wanted` times that."""
+    """On `workload` with `threads`, shadow's durable rate should be at least `wanted` times a
+    reference rate."""
 
     workload: str
     threads: int
@@ -55,12 +55,13 @@ AIMS = ([
 
 
 def is_core(name):
-    """Shown in --quick, measured longer: everything but the engines' other concurrency controls."""
+    """Systems shown in --quick and measured longer: all but the engines' other concurrency
+    controls."""
     return "/" not in name
 
 
 def make_runners(found, args):
-    """Runners of the systems that were found, peers apart from libpmemobj left out, in the order in
+    """Runners of the systems that were found, without peers other than libpmemobj, in the order in
     which they are shown."""
     runners = []
     for s in found:
@@ -69,8 +70,8 @@ def make_runners(found, args):
         seconds = args.seconds if is_core(s.name) else args.seconds / 3
         runners.append(Runner(s.name, s.executable, s.name, s.max_threads, seconds))
         if s.name == "plain":
-            # The same, in huge pages: the engines' shadow memory has them where the system gives
-            # them. Not the bound's plain.
+            # The same in huge pages, which the engines' shadow memory has if the system provides
+            # them. It is not the plain memory of the bound.
             runners.append(
                 Runner("plain-huge", s.executable, "plain", 1, seconds,
                        {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}))
@@ -96,7 +97,7 @@ def bound_rates(figures, workload):
 
 
 def against(figures, aim_or_name, workload, system, threads):
-    """The ratio of a system's rate to "bound", "own" or another system's rate on as many
+    """The ratio of a system's rate to "bound", "own" or another system's rate on the same number of
     threads."""
     rates = figures.rates(workload, system, threads)
     if aim_or_name == "bound":
@@ -144,7 +145,7 @@ def extra_heads(threads):
 
 
 def judge(figures):
-    """[(aim, spread or None)]"""
+    """Returns [(aim, spread or None)]."""
     return [(aim, against(figures, aim.against, aim.workload, AIMED, aim.threads)) for aim in AIMS]
 
 

@@ -61,7 +61,7 @@ def _micro_figure(plt, data, threads, names, path, note):
         ceiling = figures.rate(workload, "ceiling", 1)
         top = max((s.high for _, found in series
                    for n, s in found.items() if s and not n.startswith("plain")), default=0)
-        top = 1.15 * max(top, bound.median if bound else 0)  # plain may run out of the picture
+        top = 1.15 * max(top, bound.median if bound else 0)  # plain may exceed the picture
         for line, style, label in ((bound, "--", "bound, 1 thread"), (ceiling, ":",
                                                                       "ceiling, 1 thread")):
             if line and (not top or line.median < top or workload == workloads[0]):
@@ -79,7 +79,7 @@ def _micro_figure(plt, data, threads, names, path, note):
 
 def micro_pictures(data, threads, directory, note):
     plt = pyplot()
-    names = [r.name for r in data["runners"] if r.name != "ceiling"]  # a line in the picture
+    names = [r.name for r in data["runners"] if r.name != "ceiling"]  # it is a line in the picture
     core = [n for n in names if micro.is_core(n)]
     paths = [directory / "micro.png"]
     _micro_figure(plt, data, threads, core, paths[0], note)
@@ -115,7 +115,7 @@ def file_pictures(data, threads, directory, note):
 
 
 def compare_pictures(data, threads, directory, note):
-    """A picture a workload: throughput of every system, the fastest first."""
+    """One picture per workload: throughput of every system, the fastest first."""
     plt, figures, paths = pyplot(), data["figures"], []
     for workload, own in data["systems"].items():
         series = [(f"{t} thread{'s' if t > 1 else ''}",

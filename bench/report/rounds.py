@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Opens systems, runs their cells in interleaved rounds, audits them at the end."""
+"""Opens systems, runs their cells in interleaved rounds, and audits them at the end."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ from .driver import Failed, Process
 
 @dataclass
 class Runner:
-    """A system and how it is started."""
+    """A system and how to start it."""
 
     name: str  # as it is shown
     executable: str
@@ -20,11 +20,13 @@ class Runner:
     seconds: float  # a cell's measured time
     environment: dict = field(default_factory=dict)
     options: tuple = ()
-    rename: dict = field(default_factory=dict)  # workload -> what this system is asked for instead
+    # Workload -> the workload that this system runs instead.
+    rename: dict = field(default_factory=dict)
 
 
 class Progress:
-    """One line on standard error that is written over; plain lines where that is no terminal."""
+    """One line on standard error that is overwritten; plain lines if standard error is not a
+    terminal."""
 
     def __init__(self):
         self._start, self._live, self._width = time.monotonic(), sys.stderr.isatty(), 0
@@ -41,7 +43,7 @@ class Progress:
 
 def run_structure(structure, workloads, runners, threads, rounds, warmup, directory, options,
                   figures, progress, parallel=2, seed=1, latency=False):
-    """All cells of one structure. Returns ({name: describe}, [failures])."""
+    """Runs all cells of one structure. Returns ({name: describe}, [failures])."""
     described, failures, processes = {}, [], {}
 
     def failed(name, error):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The systems that the benchmark executables hold, and how they are chosen: by engine, concurrency
-control (TM) and mode."""
+"""The systems of the benchmark executables, and how they are chosen: by engine, concurrency control
+(TM) and mode."""
 
 import sys
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .driver import Failed, list_systems
 
 EXECUTABLES = ("perdure_bench_engines", "perdure_bench_pmemobj", "perdure_bench_peers")
-# Not durable, or not a transaction: what the others are held against.
+# Not durable, or not a transaction: references for the others.
 BOUNDS = ("plain", "nvm", "ceiling", "raw")
 NOT_WAITING = ("nosync", "normal", "off")
 DEFAULT = "shadow:durable"
@@ -32,7 +32,7 @@ class System:
 
     @property
     def tm(self):
-        """"" is the engine's own."""
+        """The TM; "" is the engine's own."""
         return self.name.partition(":")[0].partition("/")[2]
 
     @property
@@ -47,12 +47,12 @@ class System:
 
     @property
     def waits(self):
-        """An update is durable when it returns."""
+        """Whether an update is durable when it returns."""
         return not self.bound and self.mode in ("durable", "group")
 
 
 def find(build_dir):
-    """Every System of what was built. The first executable has to be there."""
+    """Every System of the build. The first executable must exist."""
     found = []
     for n, name in enumerate(EXECUTABLES):
         path = build_dir / "bench" / name
@@ -72,10 +72,10 @@ def find(build_dir):
 
 
 def choose(systems, engines=(), tms=(), modes=(), structure=None):
-    """Those that match; an empty choice is the usual one: every engine that isolates over its own
-    TM, durable, and the peers that wait.
+    """The systems that match; an empty choice is the usual one: every engine that isolates over its
+    own TM, durable, and the peers that wait.
 
-    `engines` may name a system whole ("shadow/stm:async"), an engine ("shadow") or a peer ("lmdb");
+    `engines` may name a whole system ("shadow/stm:async"), an engine ("shadow") or a peer ("lmdb");
     a name that matches nothing is refused."""
     def wanted(system):
         whole = system.name in engines or system.name.partition(":")[0] in engines
@@ -83,7 +83,7 @@ def choose(systems, engines=(), tms=(), modes=(), structure=None):
             return False
         if system.name in engines:
             return True
-        # An engine's plain name is its own TM, or what isolates least there is of it.
+        # An engine's plain name means its own TM or, if it has none, the one that isolates least.
         tm_fits = system.tm in tms if tms else whole or not system.tm
         mode_fits = (system.mode in modes
                      if modes else system.waits and system.mode == "durable" or system.bound)

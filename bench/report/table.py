@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plain-text tables and how numbers are written in them."""
+"""Plain-text tables and the format of their numbers."""
 
 
 def millions(spread):
@@ -13,7 +13,7 @@ def thousands(spread):
 
 
 def short(x):
-    """Three significant digits without an exponent."""
+    """Formats with three significant digits and no exponent."""
     return f"{x:.0f}" if abs(x) >= 100 else f"{x:.1f}" if abs(x) >= 10 else f"{x:.2f}" if abs(
         x) >= 0.1 else f"{x:.3f}"
 
@@ -23,7 +23,7 @@ def times(spread, unit=""):
 
 
 def factor(x):
-    """A ratio: two digits behind the point, more where it is small."""
+    """Formats a ratio: two digits after the point, more if it is small."""
     return f"{x:.2f}" if x >= 0.095 else f"{x:.2g}"
 
 
@@ -41,7 +41,7 @@ def percent(value, of):
 
 def show(head, rows):
     """`head`: a column's title, or a pair of lines. The first column is left-aligned, the others
-    right."""
+    are right-aligned."""
     pairs = [h if isinstance(h, tuple) else ("", h) for h in head]
     widths = [
         max(len(x) for x in (*pair, *(row[i] for row in rows))) for i, pair in enumerate(pairs)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The list of workloads as commands and figures know them: what a name means, and which ones a
-benchmark runs unless told.
+"""The list of workloads for commands and figures: what a name means, and which ones a benchmark
+runs by default.
 
 A structure is what a session fills (bench/workloads/list.hpp); a workload is
 "<structure>-<parameter>".
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Structure:
     name: str
-    workloads: tuple  # those that are run unless one is named
+    workloads: tuple  # those that run unless one is named
     about: str  # what one operation is; {} takes the parameter
-    source: str  # who defined it
+    source: str  # the paper or project that defined it
 
 
 STRUCTURES = {
@@ -81,7 +81,7 @@ STRUCTURES = {
 
 
 def structure_of(workload):
-    """The Structure of a workload's name; ValueError says what there is."""
+    """The Structure of a workload's name; the ValueError lists the known names."""
     name, dash, parameter = workload.rpartition("-")
     if not dash or name not in STRUCTURES or not parameter:
         raise ValueError(
@@ -95,6 +95,6 @@ def title(workload):
 
 
 def by_structure(workloads):
-    """{structure: [its workloads]}, in the order of the list above."""
+    """Returns {structure: [its workloads]}, in the order of the list above."""
     found = {name: [w for w in workloads if structure_of(w).name == name] for name in STRUCTURES}
     return {name: ws for name, ws in found.items() if ws}

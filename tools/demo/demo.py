@@ -79,7 +79,7 @@ def apt_update():
 
 
 def find_input(folder):
-    """Returns (path, extra arguments of load, what it is)."""
+    """Returns (path, extra arguments of load, description)."""
     if shutil.which("apt-get") and os.access(APT_HELPER, os.X_OK):
         files = apt_index_files()
         if not files:
@@ -118,9 +118,9 @@ class Loader:
                                         stderr=subprocess.PIPE)
         self.events = queue.SimpleQueue()
         self.rows = 0             # durable, as last reported
-        self.open = None          # the event "open": what was found
+        self.open = None          # the event "open": what the loader found
         self.history = []         # (time, rows)
-        self.noise = []           # lines on standard error that are no events
+        self.noise = []           # lines on standard error that are not events
         self.answer = b""
         self.threads = [
             threading.Thread(target=f, daemon=True) for f in (self._read_events, self._read_answer)
@@ -134,7 +134,7 @@ class Loader:
                 event = json.loads(line)
                 kind = event["event"]
             except (ValueError, KeyError, TypeError):
-                # A line that the kill cut short is no noise.
+                # A line that the kill cut short is not noise.
                 if line.endswith(b"\n") and not line.startswith(b"{"):
                     self.noise.append(line.decode(errors="replace").rstrip())
                 continue
@@ -155,13 +155,13 @@ class Loader:
         return code
 
     def kill(self):
-        """SIGKILL now. True if it hit a live loader."""
+        """Sends SIGKILL now. Returns True if it hit a live loader."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
         return self.wait() == -signal.SIGKILL
 
     def wait_for_rows(self, target):
-        """Until that many rows are durable; False if the loader ended before."""
+        """Waits until that many rows are durable; returns False if the loader ended before."""
         while True:
             rows = self.events.get()
             if rows is None:
@@ -190,9 +190,9 @@ def clean_load(perdure, pool, source, extra, batch):
 
 
 class Plan:
-    """When to kill next. Most kills are paced by progress: at a random row between here and where
-    the kills left would end evenly spread, plus a random moment. Every fifth falls into opening and
-    recovery, at a random instant after the start."""
+    """When to kill next. Most kills are paced by progress: at a random row between the present one
+    and the one where the remaining kills would end evenly spread, plus a random delay. Every fifth
+    falls into opening and recovery, at a random instant after the start."""
 
     def __init__(self, seed, rows, seconds, startup, kills):
         self.random = random.Random(seed)
@@ -200,7 +200,7 @@ class Plan:
         self.per_row = seconds / max(rows, 1)
 
     def strike(self, loader, begun, done):
-        """Waits for the next kill's moment. Returns its kind."""
+        """Waits for the moment of the next kill. Returns its kind."""
         left = max(self.kills - done, 1)
         ahead = int(1.6 * (self.rows - begun) / (left + 1))
         if self.random.random() < 0.2 or ahead < 2:
@@ -215,7 +215,7 @@ class Plan:
 def killed_load(perdure, pool, source, extra, batch, plan, state):
     """One pool, from nothing to complete, under kills. Adds to state["kills"] and
     state["curve"]."""
-    reported = 0   # rows that some loader had reported durable
+    reported = 0   # rows that a loader had reported durable
     while True:
         loader = Loader(perdure, pool, source, extra, batch)
         kind = "none"
@@ -358,8 +358,8 @@ def demo(options, folder):
     size = os.path.getsize(source)
     say(f"input: {what}, {size:,} bytes")
 
-    # 1. without kills: once to learn the number of rows and a batch small enough for many kills,
-    # once to measure
+    # 1. Without kills: once to learn the number of rows and a batch small enough for many kills,
+    #    once to measure.
     plain_pool = os.path.join(folder, "plain.perdure")
     summary, loader = clean_load(options.perdure, plain_pool, source, extra, 256)
     rows = summary["rows"]
@@ -379,7 +379,7 @@ def demo(options, folder):
     verify(options.perdure, plain_pool, source, folder)
     os.remove(plain_pool)
 
-    # 2. under kills; a load that ends before they are all spent is begun anew, in a fresh pool
+    # 2. Under kills; a load that ends before all kills are spent is started anew, in a new pool.
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
     say(f"loading them again, killed {options.kills} times at random (seed {seed})")
     startup = loader.history[0][0] - loader.started if loader.history else 0.05
