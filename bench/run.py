@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs Perdure's benchmarks: many systems in turn, in interleaved rounds; medians with their spread; ratios within a round.
+"""Runs Perdure's benchmarks: many systems in turn, in interleaved rounds; medians with their
+spread; ratios within a round.
 
 `./dev bench` builds and calls this. What is measured and how to read it: bench/README.md.
 """
@@ -18,9 +19,13 @@ from report import file as file_bench
 from report.driver import Failed
 
 IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
-REPORTS = {"micro": micro, "file": file_bench}  # which have aims of their own; any other is compare's
+# The reports with aims of their own; compare makes all others.
+REPORTS = {"micro": micro, "file": file_bench}
 #            seconds, warm-up, of --quick, threads
-USUAL = {"micro": (0.25, 0.05, 0.07, 0.02, [1, 2]), "file": (1.0, 0.1, 0.3, 0.05, [1, 2, 16]), "": (0.3, 0.05, 0.1, 0.02, [1])}
+USUAL = {
+    "micro": (0.25, 0.05, 0.07, 0.02, [1, 2]), "file": (1.0, 0.1, 0.3, 0.05, [1, 2, 16]),
+    "": (0.3, 0.05, 0.1, 0.02, [1])
+}
 
 
 def numbers(text):
@@ -29,7 +34,8 @@ def numbers(text):
     except ValueError:
         found = []
     if not found or found[0] < 1 or found[-1] > 64:
-        raise argparse.ArgumentTypeError(f"found '{text}', expected numbers from 1 to 64 with commas between them")
+        raise argparse.ArgumentTypeError(
+            f"found '{text}', expected numbers from 1 to 64 with commas between them")
     return found
 
 
@@ -50,41 +56,69 @@ def at_least(least, kind):
 
 def parser():
     root = Path(__file__).resolve().parent.parent
-    p = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0], formatter_class=argparse.RawDescriptionHelpFormatter,
-                                epilog="WHAT is one of\n"
-                                       "  list       the workloads, and the systems that each runs on\n"
-                                       "  WORKLOAD   such as ycsb-a or hash-100,tpccb-1; a structure alone (ycsb) is all of its workloads\n"
-                                       "  micro      SPS, hash table and red-black tree in memory, beside libpmemobj and the hardware's bound\n"
-                                       "  file       puts on a real file system, beside SQLite, LMDB, RocksDB and Berkeley DB\n\n"
-                                       "Tables go to standard output, progress to standard error; the JSON and the pictures are written into --out.\n"
-                                       "See bench/README.md for what is measured and how to read it.")
-    p.add_argument("what", metavar="WHAT", help="list, micro, file, or workloads with commas between them")
-    p.add_argument("--engine", "--systems", type=names, default=[], metavar="A,B",
-                   help="only these: engines (shadow), systems whole (shadow/stm:async), peers (lmdb). Unless told: every engine that isolates, over its own "
-                        "TM, durable, and the peers that wait")
-    p.add_argument("--tm", type=names, default=[], metavar="A,B", help="the engines over these concurrency controls (stm, none, ...) instead of their own")
-    p.add_argument("--mode", type=names, default=[], metavar="A,B", help="in these modes: durable, group, async (the peers': nosync, normal, off)")
-    p.add_argument("--compare", nargs="?", const="", default=None, metavar="BASE",
-                   help="show each system's ratio to BASE (shadow:durable, or the first), taken within a round, and draw a picture")
-    p.add_argument("--latency", action="store_true", help="take each operation's time until its thread knows that it is durable, too")
-    p.add_argument("--medium", choices=("emulated", "file"), default="emulated", help="where pools and stores lie: tmpfs, or a file system on a device")
-    p.add_argument("--delays", default="none", metavar="NAME",
-                   help="what the emulated medium, and libpmemobj's flushes and drains, are charged: a paper's delays (docs/media.md); the other peers are charged "
-                        "nothing")
-    p.add_argument("--threads", type=numbers, default=None, help="thread counts (1; micro: 1,2; file: 1,2,16)")
-    p.add_argument("--rounds", type=at_least(1, int), default=5, help="interleaved rounds (5); fewer are no result")
-    p.add_argument("--seconds", type=at_least(0.01, float), default=None,
-                   help="measured time of a cell (0.3; micro: 0.25, a third of it for the engines' other concurrency controls; file: 1)")
-    p.add_argument("--warmup", type=at_least(0.0, float), default=None, help="time before that (0.05; file: 0.1)")
-    p.add_argument("--quick", action="store_true", help="shorter cells; micro: the engines' own concurrency control only")
-    p.add_argument("--log-size", type=at_least(0, int), default=None, metavar="MIB",
-                   help="size of a log in MiB, of each thread's where it has its own (0: the default; 16 unless told on the emulated medium)")
-    p.add_argument("--records", type=at_least(0, int), default=0, help="how many, in structures that let it vary (0: theirs)")
-    p.add_argument("--value-bytes", type=at_least(8, int), default=0, help="a value's size, in structures that let it vary")
-    p.add_argument("--json", action="store_true", help="print the JSON report on standard output instead of the tables")
-    p.add_argument("--build-dir", type=Path, default=root / "build" / "bench", help="where the bench preset was built (build/bench)")
-    p.add_argument("--dir", type=Path, default=None, help="where pools and stores are put (emulated: /dev/shm; file: the build directory)")
-    p.add_argument("--out", type=Path, default=None, help="where the report is put (default: BUILD_DIR/reports)")
+    p = argparse.ArgumentParser(
+        prog="./dev bench", description=" ".join(__doc__.split("\n\n")[0].split()),
+        formatter_class=argparse.RawDescriptionHelpFormatter, epilog="WHAT is one of\n"
+        "  list       the workloads, and the systems that each runs on\n"
+        "  WORKLOAD   such as ycsb-a or hash-100,tpccb-1; a structure alone (ycsb) is all of its "
+        "workloads\n"
+        "  micro      SPS, hash table and red-black tree in memory, beside libpmemobj and the "
+        "hardware's bound\n  file       puts on a real file system, beside SQLite, LMDB, RocksDB "
+        "and Berkeley DB\n\nTables go to standard output, progress to standard error; the JSON "
+        "and the pictures are written into --out.\nSee bench/README.md for what is measured and "
+        "how to read it.")
+    p.add_argument("what", metavar="WHAT",
+                   help="list, micro, file, or workloads with commas between them")
+    p.add_argument(
+        "--engine", "--systems", type=names, default=[], metavar="A,B", help=
+        "only these: engines (shadow), systems whole (shadow/stm:async), peers (lmdb). Unless "
+        "told: every engine that isolates, over its own TM, durable, and the peers that wait")
+    p.add_argument(
+        "--tm", type=names, default=[], metavar="A,B",
+        help="the engines over these concurrency controls (stm, none, ...) instead of their own")
+    p.add_argument("--mode", type=names, default=[], metavar="A,B",
+                   help="in these modes: durable, group, async (the peers': nosync, normal, off)")
+    p.add_argument(
+        "--compare", nargs="?", const="", default=None, metavar="BASE", help=
+        "show each system's ratio to BASE (shadow:durable, or the first), taken within a round, "
+        "and draw a picture")
+    p.add_argument("--latency", action="store_true",
+                   help="take each operation's time until its thread knows that it is durable, too")
+    p.add_argument("--medium", choices=("emulated", "file"), default="emulated",
+                   help="where pools and stores lie: tmpfs, or a file system on a device")
+    p.add_argument(
+        "--delays", default="none", metavar="NAME", help=
+        "what the emulated medium, and libpmemobj's flushes and drains, are charged: a paper's "
+        "delays (docs/media.md); the other peers are charged nothing")
+    p.add_argument("--threads", type=numbers, default=None,
+                   help="thread counts (1; micro: 1,2; file: 1,2,16)")
+    p.add_argument("--rounds", type=at_least(1, int), default=5,
+                   help="interleaved rounds (5); fewer are no result")
+    p.add_argument(
+        "--seconds", type=at_least(0.01, float), default=None, help=
+        "measured time of a cell (0.3; micro: 0.25, a third of it for the engines' other "
+        "concurrency controls; file: 1)")
+    p.add_argument("--warmup", type=at_least(0.0, float), default=None,
+                   help="time before that (0.05; file: 0.1)")
+    p.add_argument("--quick", action="store_true",
+                   help="shorter cells; micro: the engines' own concurrency control only")
+    p.add_argument(
+        "--log-size", type=at_least(0, int), default=None, metavar="MIB", help=
+        "size of a log in MiB, of each thread's where it has its own (0: the default; 16 unless "
+        "told on the emulated medium)")
+    p.add_argument("--records", type=at_least(0, int), default=0,
+                   help="how many, in structures that let it vary (0: theirs)")
+    p.add_argument("--value-bytes", type=at_least(8, int), default=0,
+                   help="a value's size, in structures that let it vary")
+    p.add_argument("--json", action="store_true",
+                   help="print the JSON report on standard output instead of the tables")
+    p.add_argument("--build-dir", type=Path, default=root / "build" / "bench",
+                   help="where the bench preset was built (build/bench)")
+    p.add_argument(
+        "--dir", type=Path, default=None,
+        help="where pools and stores are put (emulated: /dev/shm; file: the build directory)")
+    p.add_argument("--out", type=Path, default=None,
+                   help="where the report is put (default: BUILD_DIR/reports)")
     return p
 
 
@@ -96,7 +130,8 @@ def arguments():
         for name in names(args.what):
             own = workloads.STRUCTURES.get(name)
             try:
-                args.workloads += own.workloads if own else [name] * bool(workloads.structure_of(name))
+                args.workloads += own.workloads if own else [name] * bool(
+                    workloads.structure_of(name))
             except ValueError as error:
                 raise Failed(f"{error} (or list, micro, file)") from None
     if args.kind == "file":
@@ -107,38 +142,52 @@ def arguments():
     args.threads = args.threads or threads
     args.dir = args.dir or (args.build_dir if args.medium == "file" else Path("/dev/shm"))
     if args.log_size is None:
-        args.log_size = 16 if args.medium == "emulated" else 0  # in memory: small enough that it is filled, and emptied, several times in a cell
+        # In memory: small enough to be filled, and emptied, several times per cell.
+        args.log_size = 16 if args.medium == "emulated" else 0
     args.out = args.out or args.build_dir / "reports"
     return args
 
 
 def print_list(args, found):
-    chosen = {name: [s.name for s in found if name in s.structures] for name in workloads.STRUCTURES}
+    chosen = {
+        name: [s.name for s in found if name in s.structures] for name in workloads.STRUCTURES
+    }
     if args.json:
-        print(json.dumps({name: {"workloads": w.workloads, "about": w.about, "source": w.source, "systems": chosen[name]}
-                          for name, w in workloads.STRUCTURES.items()}, indent=1))
+        print(
+            json.dumps(
+                {
+                    name: {
+                        "workloads": w.workloads, "about": w.about, "source": w.source,
+                        "systems": chosen[name]
+                    } for name, w in workloads.STRUCTURES.items()
+                }, indent=1))
         return
     print("workloads (STRUCTURE-PARAMETER; {} stands for the parameter)")
     for name, w in workloads.STRUCTURES.items():
         print(f"  {name:8} {', '.join(w.workloads)}: {w.about} ({w.source})")
     groups = {}
     for s in found:
-        groups.setdefault(tuple(name for name in workloads.STRUCTURES if name in s.structures), []).append(s.name)
+        groups.setdefault(tuple(name for name in workloads.STRUCTURES if name in s.structures),
+                          []).append(s.name)
     for structures, systems_of in groups.items():
         print(f"\non {', '.join(structures)}:\n  {', '.join(systems_of)}")
 
 
 def write_report(args, bench, data, report, facts):
-    """The paths written."""
+    """Returns the paths written."""
     args.out.mkdir(parents=True, exist_ok=True)
     name = args.kind or "-".join(args.workloads[:4])
     written = [args.out / f"{name}.json"]
     written[0].write_text(json.dumps(report, indent=1) + "\n")
-    note = f"{facts['cpu']}, {facts['cpus']} CPUs; {facts['kernel']}; {facts['file_system']}; delays {args.delays}; {args.rounds} rounds of {args.seconds} s"
+    note = (
+        f"{facts['cpu']}, {facts['cpus']} CPUs; {facts['kernel']}; {facts['file_system']}; "
+        f"delays {args.delays}; {args.rounds} rounds of {args.seconds} s")
     try:
         from report import plot
 
-        draw = {"micro": plot.micro_pictures, "file": plot.file_pictures}.get(args.kind, bench.pictures if not args.kind else None)
+        draw = {"micro": plot.micro_pictures,
+                "file": plot.file_pictures}.get(args.kind,
+                                                bench.pictures if not args.kind else None)
         written += draw(data, args.threads, args.out, note)
     except ImportError as error:
         print(f"bench: no pictures: {error} (Debian: python3-matplotlib)", file=sys.stderr)
@@ -155,11 +204,16 @@ def main():
     args.dir.mkdir(parents=True, exist_ok=True)
     kind, mount = machine.file_system(args.dir)
     if args.medium == "file" and kind in IN_MEMORY:
-        raise Failed(f"{args.dir} lies on {kind} (at {mount}), where nothing is ever written to a device; give another one with --dir")
+        raise Failed(
+            f"{args.dir} lies on {kind} (at {mount}), where nothing is ever written to a device; "
+            "give another one with --dir")
     facts = machine.facts(args.build_dir, args.dir)
     facts["emulated_delays"] = args.delays
-    settings = {"what": args.what, "quick": args.quick, "rounds": args.rounds, "seconds": args.seconds, "warmup": args.warmup, "threads": args.threads,
-                "medium": args.medium, "log_size_mib": args.log_size, "started": time.strftime("%Y-%m-%d %H:%M:%S %z")}
+    settings = {
+        "what": args.what, "quick": args.quick, "rounds": args.rounds, "seconds": args.seconds,
+        "warmup": args.warmup, "threads": args.threads, "medium": args.medium,
+        "log_size_mib": args.log_size, "started": time.strftime("%Y-%m-%d %H:%M:%S %z")
+    }
 
     scratch = Path(tempfile.mkdtemp(prefix="perdure-bench-", dir=args.dir))
     started = time.monotonic()
@@ -175,8 +229,10 @@ def main():
         print(json.dumps(report, indent=1))
     else:
         print("\n".join(machine.lines(facts)))
-        print(f"run       {args.rounds} rounds of {args.seconds} s after {args.warmup} s of warm-up, systems in turn; emulated delays: "
-              f"{args.delays}; took {settings['took_seconds']:.0f} s")
+        print(
+            f"run       {args.rounds} rounds of {args.seconds} s after {args.warmup} s of "
+            "warm-up, systems in turn; emulated delays: "
+            f"{args.delays}; took {settings['took_seconds']:.0f} s")
         bench.print_report(data, args.threads)
         print("\nsystems")
         for text in sorted(set(data["described"].values())):

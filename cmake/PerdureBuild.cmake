@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# How everything here is compiled: language, warnings, ccache; and small helpers of the root CMakeLists.txt.
-# Where Perdure is part of another project (add_subdirectory) that project's own choices stand.
+# How everything here is compiled: language, warnings, ccache; and small helpers of the root
+# CMakeLists.txt. Where Perdure is part of another project (add_subdirectory) that project's own
+# choices stand.
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_STANDARD 11)
@@ -9,12 +10,16 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_CXX_STANDARD 20)
   set(CMAKE_CXX_STANDARD_REQUIRED ON)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-    set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+    set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel"
+      FORCE)
   endif()
   add_compile_options(-Wall -Wextra -Wshadow -Wconversion)
-  # GCC 12 warns of std::string's operator+ with a literal, inlined at -O2 and -O3, that "memcpy may overlap": a false alarm, GCC bug 105651,
-  # repaired in GCC 13. It comes and goes with what is inlined, so no file is safe from it.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12 AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 warns of std::string's operator+ with a literal, inlined at -O2 and -O3, that "memcpy may
+  # overlap": a false alarm, GCC bug 105651, repaired in GCC 13. It comes and goes with what is
+  # inlined, so no file is safe from it.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
+    AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12
+    AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
   endif()
 
@@ -33,7 +38,8 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
-# The distribution's python3 and no other: one that comes first in PATH may lack the modules that the package list installs, or be anything.
+# The distribution's python3 and no other: one that comes first in PATH may lack the modules that
+# the package list installs, or be anything.
 set(PERDURE_PYTHON /usr/bin/python3 CACHE FILEPATH "the python3 that runs the tests' scripts")
 mark_as_advanced(PERDURE_PYTHON)
 
@@ -44,7 +50,8 @@ function(perdure_add_folder folder)
   endif()
 endfunction()
 
-# Of each imported target that is used: its CMake package and its Debian package, which cmake/packages.txt lists, too (test dev_setup_test).
+# Of each imported target that is used: its CMake package and its Debian package, which
+# cmake/packages.txt lists, too (test dev_setup_test).
 set(PERDURE_TARGET_PACKAGES
   CLI11::CLI11=CLI11=libcli11-dev
   fmt::fmt=fmt=libfmt-dev
@@ -56,16 +63,21 @@ set(PERDURE_TARGET_PACKAGES
 
 # perdure_missing(<what> <Debian package>): the error for what was not found.
 function(perdure_missing what package)
-  message(FATAL_ERROR "perdure: ${what} was not found. On Debian 12 it is in the package ${package}: run './dev setup', or 'apt-get install "
-                      "${package}'; or switch off what needs it (PERDURE_BUILD_TESTS, _TOOLS, _SQLITE, _BENCH, _EXAMPLES)")
+  message(FATAL_ERROR
+    "perdure: ${what} was not found. On Debian 12 it is in the package ${package}: run './dev \
+setup', or 'apt-get install "
+                      "${package}'; or switch off what needs it (PERDURE_BUILD_TESTS, _TOOLS, \
+_SQLITE, _BENCH, _EXAMPLES)")
 endfunction()
 
-# perdure_require(<target>...): finds the CMake package of each imported target, and fails with the name of the Debian package if the target is
-# not there then: a package may be found without one of its parts. A macro: what is found belongs to the caller.
+# perdure_require(<target>...): finds the CMake package of each imported target, and fails with the
+# name of the Debian package if the target is not there then: a package may be found without one of
+# its parts. A macro: what is found belongs to the caller.
 macro(perdure_require)
   foreach(perdure_target IN ITEMS ${ARGN})
     if(NOT "${PERDURE_TARGET_PACKAGES}" MATCHES "${perdure_target}=([^=]+)=([^;]+)")
-      message(FATAL_ERROR "perdure_require: found ${perdure_target}, expected one of PERDURE_TARGET_PACKAGES")
+      message(FATAL_ERROR
+        "perdure_require: found ${perdure_target}, expected one of PERDURE_TARGET_PACKAGES")
     endif()
     set(perdure_debian ${CMAKE_MATCH_2})
     find_package(${CMAKE_MATCH_1} QUIET)
@@ -75,14 +87,17 @@ macro(perdure_require)
   endforeach()
 endmacro()
 
-# perdure_front_doors(<target>): lets users of the build tree write "perdure/...", and <perdure.hpp> and <perdure.h> as after an
-# install. Both short names are one-line headers beside the folder perdure/, so that a header has one identity however it is included.
+# perdure_front_doors(<target>): lets users of the build tree write "perdure/...", and <perdure.hpp>
+# and <perdure.h> as after an install. Both short names are one-line headers beside the folder
+# perdure/, so that a header has one identity however it is included.
 function(perdure_front_doors target)
   set(front ${PROJECT_BINARY_DIR}/front)
   foreach(door IN ITEMS perdure.hpp perdure.h)
-    file(CONFIGURE OUTPUT ${front}/${door} CONTENT "// SPDX-License-Identifier: BSD-3-Clause\n#include \"perdure/${door}\"\n" @ONLY)
+    file(CONFIGURE OUTPUT ${front}/${door} CONTENT
+      "// SPDX-License-Identifier: BSD-3-Clause\n#include \"perdure/${door}\"\n" @ONLY)
   endforeach()
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${front}>
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<BUILD_INTERFACE:${front}>
                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endfunction()
 
@@ -105,7 +120,8 @@ endfunction()
 
 # perdure_part(<part>): the target perdure_<part>, of the folder of that name beside perdure/, is
 # perdure::<part> to its users, and links the library. Its installed headers lie in a folder of
-# their own, include/perdure-<part>, so that only programs that link the part can include "<part>/...".
+# their own, include/perdure-<part>, so that only programs that link the part can include
+# "<part>/...".
 function(perdure_part part)
   add_library(perdure::${part} ALIAS perdure_${part})
   target_link_libraries(perdure_${part} PUBLIC perdure::perdure)

@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# perdure_add_test(<name> SOURCES <file>... [LABELS <label>...] [TIMEOUT <seconds>] [CASE_LIMIT <seconds>] [LIBS <target>...]
+# perdure_add_test(<name> SOURCES <file>... [LABELS <label>...] [TIMEOUT <seconds>] [CASE_LIMIT
+# <seconds>] [LIBS <target>...]
 #                  [ENVIRONMENT <VAR=value>...] [ARGS <argument>...] [SERIAL] [NO_MAIN])
 #
-# Builds the executable <name> from GoogleTest sources and registers it as ONE ctest test of the same name: a process a binary, not
-# a process a case, keeps `ctest` fast, and -R with a name is enough to run it. It is labelled with its folder (ctest -L medium).
-#   TIMEOUT      300 seconds unless said; the test counts as failed after that. For hangs: several times what it takes on a busy machine.
-#   CASE_LIMIT   60 seconds for each case unless said (times 4 under the sanitizers): then the stacks of all threads are printed and the program
-#                aborts (tests/support/watchdog.hpp). A longer one needs a reason beside it: cases that explore for long, not cases that wait.
-#   LIBS         beside perdure::testing, perdure::papers (whose engines are registered), gtest and gmock.
-#   SERIAL       nothing else runs meanwhile: for tests that count system-wide things or measure time.
+# Builds the executable <name> from GoogleTest sources and registers it as ONE ctest test of the
+# same name: a process a binary, not a process a case, keeps `ctest` fast, and -R with a name is
+# enough to run it. It is labelled with its folder (ctest -L medium).
+#   TIMEOUT      300 seconds unless said; the test counts as failed after that. For hangs: several
+#                times what it takes on a busy machine.
+#   CASE_LIMIT   60 seconds for each case unless said (times 4 under the sanitizers): then the
+#                stacks of all threads are printed and the program aborts
+#                (tests/support/watchdog.hpp). A longer one needs a reason beside it: cases that
+#                explore for long, not cases that wait.
+#   LIBS         beside perdure::testing, perdure::papers (whose engines are registered), gtest and
+#                gmock.
+#   SERIAL       nothing else runs meanwhile: for tests that count system-wide things or measure
+#                time.
 #   NO_MAIN      the sources bring their own main().
-#   LABELS       beside the folder's. `threads`: it runs several at once, so ThreadSanitizer has something to say of it.
-# `./dev test --label L` builds the tests with a label only: target label-L (perdure_label adds programs to it that are made by hand).
-# The target is an ordinary one: add_dependencies(), target_compile_definitions() and so on work on <name>.
+#   LABELS       beside the folder's. `threads`: it runs several at once, so ThreadSanitizer has
+#                something to say of it.
+# `./dev test --label L` builds the tests with a label only: target label-L (perdure_label adds
+# programs to it that are made by hand). The target is an ordinary one: add_dependencies(),
+# target_compile_definitions() and so on work on <name>.
 
 function(perdure_label target)
   foreach(label IN LISTS ARGN)
@@ -26,8 +35,8 @@ function(perdure_label target)
   endforeach()
 endfunction()
 
-# perdure_quick(<test>...): it is one of those that `./dev test --quick` builds and runs: some of each
-# layer, cheap to compile, that run for a few seconds at most.
+# perdure_quick(<test>...): it is one of those that `./dev test --quick` builds and runs: some of
+# each layer, cheap to compile, that run for a few seconds at most.
 function(perdure_quick)
   foreach(name IN LISTS ARGN)
     set_property(TEST ${name} APPEND PROPERTY LABELS quick)
@@ -37,21 +46,27 @@ function(perdure_quick)
   endforeach()
 endfunction()
 
-# perdure_watch(<target> [<seconds>]): links the watchdog, with another limit for each case; its functions have names in the stacks.
+# perdure_watch(<target> [<seconds>]): links the watchdog, with another limit for each case; its
+# functions have names in the stacks.
 function(perdure_watch target)
   target_link_libraries(${target} PRIVATE perdure_test_watchdog)
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
   if(ARGN)
     set(source ${PROJECT_BINARY_DIR}/case_limits/limit_${ARGN}.cpp)
-    file(CONFIGURE OUTPUT ${source} CONTENT "extern \"C\" { extern const unsigned perdure_case_limit_s; const unsigned perdure_case_limit_s = @ARGN@; }\n" @ONLY)
+    file(CONFIGURE OUTPUT ${source} CONTENT
+      "extern \"C\" { extern const unsigned perdure_case_limit_s; \
+const unsigned perdure_case_limit_s = @ARGN@; }\n" @ONLY)
     target_sources(${target} PRIVATE ${source})
   endif()
 endfunction()
 
 function(perdure_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;NO_MAIN" "TIMEOUT;CASE_LIMIT" "SOURCES;LABELS;LIBS;ENVIRONMENT;ARGS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;NO_MAIN" "TIMEOUT;CASE_LIMIT"
+    "SOURCES;LABELS;LIBS;ENVIRONMENT;ARGS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
-    message(FATAL_ERROR "perdure_add_test(${name}): found '${arg_UNPARSED_ARGUMENTS}', expected SOURCES <file>... and the options of cmake/PerdureTest.cmake")
+    message(FATAL_ERROR
+      "perdure_add_test(${name}): found '${arg_UNPARSED_ARGUMENTS}', expected SOURCES <file>... \
+and the options of cmake/PerdureTest.cmake")
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
@@ -75,21 +90,25 @@ function(perdure_add_test name)
   endif()
 
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${folder};${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${folder};${arg_LABELS}"
+    ENVIRONMENT "${arg_ENVIRONMENT}")
   perdure_label(${name} ${folder} ${arg_LABELS})
   if(arg_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
 endfunction()
 
-# perdure_add_script(<name> SCRIPT <file.py> [ARGS <argument>...] [TIMEOUT <seconds>] [ENVIRONMENT <VAR=value>...] [PROCESSORS <n>])
+# perdure_add_script(<name> SCRIPT <file.py> [ARGS <argument>...] [TIMEOUT <seconds>] [ENVIRONMENT
+# <VAR=value>...] [PROCESSORS <n>])
 #
-# A test that is a Python script, run by PERDURE_PYTHON, labelled with its folder. TIMEOUT as above. Its cases have limits of their own
-# (tests/support/limits.py).
+# A test that is a Python script, run by PERDURE_PYTHON, labelled with its folder. TIMEOUT as above.
+# Its cases have limits of their own (tests/support/limits.py).
 function(perdure_add_script name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SCRIPT;TIMEOUT;PROCESSORS" "ARGS;ENVIRONMENT")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SCRIPT)
-    message(FATAL_ERROR "perdure_add_script(${name}): found '${arg_UNPARSED_ARGUMENTS}', expected SCRIPT <file.py> and the options of cmake/PerdureTest.cmake")
+    message(FATAL_ERROR
+      "perdure_add_script(${name}): found '${arg_UNPARSED_ARGUMENTS}', expected SCRIPT <file.py> \
+and the options of cmake/PerdureTest.cmake")
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
@@ -99,9 +118,11 @@ function(perdure_add_script name)
   if(CMAKE_CXX_FLAGS MATCHES "fsanitize")
     set(factor 4)  # as in tests/support/watchdog.cpp
   endif()
-  add_test(NAME ${name} COMMAND ${PERDURE_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS})
+  add_test(NAME ${name} COMMAND ${PERDURE_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT}
+    ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES LABELS ${folder} TIMEOUT ${arg_TIMEOUT} ENVIRONMENT
-    "PYTHONDONTWRITEBYTECODE=1;PERDURE_SOURCE=${PROJECT_SOURCE_DIR};PERDURE_LIMIT_FACTOR=${factor};${arg_ENVIRONMENT}")
+    "PYTHONDONTWRITEBYTECODE=1;PERDURE_SOURCE=${PROJECT_SOURCE_DIR};\
+PERDURE_LIMIT_FACTOR=${factor};${arg_ENVIRONMENT}")
   if(arg_PROCESSORS)
     set_tests_properties(${name} PROPERTIES PROCESSORS ${arg_PROCESSORS})
   endif()

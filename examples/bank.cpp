@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// bank FILE: four threads move money between accounts; no crash and no race makes or loses any. Run
-// it again: it goes on where it was.
+// bank FILE: four threads move money between accounts; no crash and no race creates or destroys
+// any. Run it again: it continues from the state it left.
 //
 // Try `kill -9` while it runs, then run it again.
 #include <perdure.hpp>
@@ -21,10 +21,11 @@ struct Bank {
 constexpr std::uint64_t accounts = 1000;
 constexpr std::int64_t each = 100;
 
-// Sums all accounts. One consistent state, whatever the other threads do meanwhile.
+// Sums all accounts: one consistent state, whatever the other threads do meanwhile.
 std::int64_t total(perdure::Pool<Bank>& pool) {
   return pool.view([](auto& tx, const Bank& bank) {
-    std::int64_t sum = 0;  // a lambda may run more than once: what it gathers lives inside it
+    // A lambda may run more than once: what it collects is declared inside it
+    std::int64_t sum = 0;
     bank.accounts.for_each(tx, [&](std::uint64_t, std::int64_t balance) { sum += balance; });
     return sum;
   });

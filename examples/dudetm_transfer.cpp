@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// dudetm_transfer PATH: two threads transfer, back to back; each tells of a transfer once it is
-// durable (the durable id, DudeTM section 3.2). Prints how many there were, how many were aborted
-// for want of money, and the bank's total.
+// dudetm_transfer PATH: two threads run transfers back to back; each reports a transfer when it is
+// durable (the durable id, DudeTM section 3.2). Prints how many transfers there were, how many were
+// aborted for lack of money, and the bank's total.
 #include "dudetm_transfer.hpp"
 
 #include <atomic>
@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
     open_accounts(dtm, 10);
     std::atomic<int> told{0}, aborted{0};
     const auto work = [&](std::size_t seed) {
-      std::deque<std::uint64_t> waiting;  // performed, not known to be durable
+      std::deque<std::uint64_t> waiting;  // performed, not known to be durable yet
       for (int i = 0; i < 5000; ++i) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         const std::size_t src = seed >> 33, dst = seed >> 45;

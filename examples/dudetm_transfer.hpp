@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Algorithm 1 of the DudeTM paper (ASPLOS '17), in our words: a transfer of 1 from one account of a
-// bank to another, aborted where there is nothing to transfer.
+// Algorithm 1 of the DudeTM paper (ASPLOS '17), in our words: transfers 1 from one account of a
+// bank to another, and aborts if the first account is empty.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ struct Bank {
   std::int64_t accounts[size];
   std::int64_t opened;  ///< accounts have their first balances
 
-  /// For check(): the blocks that it owns.
+  /// For check(): the blocks that the root owns.
   template <class Tx, class F>
   void each_block(Tx&, F&&) const {}
 };
 
 using Dtm = perdure::paper::DudeTM<Bank>;
 
-/// The ID of the transaction; 0 where it was aborted.
+/// Returns the ID of the transaction; 0 if it was aborted.
 inline std::uint64_t transfer(Dtm& dtm, std::size_t src, std::size_t dst) {
   auto& accounts = dtm.root().accounts;
   return dtm.transaction([&]() -> std::uint64_t {
@@ -40,7 +40,7 @@ inline std::uint64_t transfer(Dtm& dtm, std::size_t src, std::size_t dst) {
   });
 }
 
-/// Every account of a new bank gets `balance`; one transaction.
+/// Gives every account of a new bank `balance`, in one transaction.
 inline void open_accounts(Dtm& dtm, std::int64_t balance) {
   Bank& bank = dtm.root();
   dtm.transaction([&] {

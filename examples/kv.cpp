@@ -3,8 +3,8 @@
 // kv FILE put KEY VALUE | get KEY | del KEY | list [FROM]: an ordered key-value store in one file,
 // in sixty lines.
 //
-// put and del are durable when the program ends. get and list open the file for reading only, so
-// several may run at once.
+// put and del are durable when the program ends. get and list open the file read-only, so several
+// of them may run at once.
 #include <perdure.hpp>
 
 #include <cstdio>

@@ -3,9 +3,9 @@
 // receipts FILE: updates that don't wait, and three ways to learn that they are durable: co_await,
 // then(), wait().
 //
-// An update with perdure::async returns at once, with its value and a receipt. So one thread keeps
-// many updates in flight, and all of them share the device's syncs; an answer leaves only when its
-// receipt says so.
+// An update with perdure::async returns at once, with its value and a receipt. One thread can
+// therefore have many updates in flight, which share the device's syncs; an answer is sent only
+// when its receipt says that the update is durable.
 #include <perdure.hpp>
 
 #include <atomic>
@@ -29,7 +29,7 @@ auto append(Pool& pool, std::uint64_t entry) {
   });
 }
 
-// The least coroutine there is: starts at once, and nobody waits for its result.
+// The smallest coroutine: it starts at once, and nothing waits for its result.
 struct Detached {
   struct promise_type {
     Detached get_return_object() noexcept { return {}; }
@@ -40,8 +40,8 @@ struct Detached {
   };
 };
 
-// Serves one request: its answer is given when it is durable, by the pool's thread; the caller goes
-// on meanwhile.
+// Serves one request: the pool's thread gives the answer when the update is durable; the caller
+// continues meanwhile.
 Detached serve(Pool& pool, std::uint64_t request, std::atomic<std::uint64_t>& answered,
                std::latch& done) {
   co_await append(pool, request);
@@ -65,14 +65,14 @@ int main(int argc, char** argv) {
 
     const auto by_callback = append(pool, 1);
     std::latch told(1);
-    by_callback.then([](auto task) { task(); },  // an executor: here, run it where it is
+    by_callback.then([](auto task) { task(); },  // an executor: this one runs the task in place
                      [&](perdure::Status status) {
                        if (status.ok()) told.count_down();
                      });
     told.wait();
 
     const auto last = append(pool, 2);
-    last.wait();  // covers all that came before, too
+    last.wait();  // also covers all earlier updates
     const auto stats = pool.stats();
     std::printf("%llu answers, journal of %llu entries, %llu syncs\n",
                 static_cast<unsigned long long>(answered.load()),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rewind_list FILE: Listing 2 of the REWIND paper, run: appends ten nodes, removes every other one,
-// rolls one removal back; prints the list.
+// rewind_list FILE: runs Listing 2 of the REWIND paper: appends ten nodes, removes every other one,
+// rolls one removal back, and prints the list.
 #include <cstdio>
 
 #include "rewind_list.hpp"

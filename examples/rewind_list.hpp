@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A doubly-linked list in persistent memory, written against the calls of the REWIND paper (VLDB
-// '15): remove() is its Listing 2, in our words. A call of log() before every store, plain loads
-// and stores beside.
+// A doubly linked list in persistent memory, written with the calls of the REWIND paper (VLDB '15):
+// remove() is its Listing 2, in our words. It calls log() before every store; loads and stores are
+// plain.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct List {
 
 using Manager = perdure::paper::TransactionManager<List>;
 
-/// Listing 2, within a transaction of the caller's.
+/// Listing 2, within a transaction of the caller.
 inline void remove(Manager& tm, perdure::paper::TransactionId tID, Node* n) {
   List& list = tm.root();
   if (n == list.tail) {
@@ -47,11 +47,12 @@ inline void remove(Manager& tm, perdure::paper::TransactionId tID, Node* n) {
     tm.log(tID, &n->nxt->prv, n->nxt->prv, n->prv);
     n->nxt->prv = n->prv;
   }
-  // the paper deletes after the commit, and logs a DELETE record for a crash between: this is both
+  // The paper deletes after the commit, and logs a DELETE record for a crash in between;
+  // deallocate() does both.
   tm.deallocate(tID, n);
 }
 
-/// The same with one group: what Batch is for.
+/// The same with one group, which is what Batch is for.
 inline void append(Manager& tm, perdure::paper::TransactionId tID, std::uint64_t value) {
   List& list = tm.root();
   auto* const n = static_cast<Node*>(tm.allocate(tID, sizeof(Node)));

@@ -3,10 +3,12 @@
 # Runs the examples in BIN in a fresh folder WORK and checks what they say.
 function(run expected)  # run(<regex of the output> <program> <argument>...)
   list(POP_FRONT ARGN program)
-  execute_process(COMMAND ${BIN}/${program} ${ARGN} WORKING_DIRECTORY ${WORK} TIMEOUT 60 RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE error)
+  execute_process(COMMAND ${BIN}/${program} ${ARGN} WORKING_DIRECTORY ${WORK} TIMEOUT 60
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE error)
   message(STATUS "${program} ${ARGN}\n${output}")
   if(NOT result EQUAL 0 OR NOT output MATCHES "${expected}")
-    message(FATAL_ERROR "found result ${result}, the output above and '${error}', expected 0 and '${expected}'")
+    message(FATAL_ERROR
+      "found result ${result}, the output above and '${error}', expected 0 and '${expected}'")
   endif()
 endfunction()
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// softwrap_region PATH: runs the atomic region once more, and prints what the variables are: x,
-// then the array's first and last element.
+// softwrap_region PATH: runs the atomic region once more, and prints the variables: x, then the
+// array's first and last element.
 #include "softwrap_region.hpp"
 
 #include <cstdio>

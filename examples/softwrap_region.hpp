@@ -15,7 +15,7 @@ struct Variables {
   std::int64_t x;
   std::int32_t* p;  ///< 25 elements of 4 bytes, or null
 
-  /// For check(): the blocks that they own.
+  /// For check(): the blocks that the variables own.
   template <class Tx, class F>
   void each_block(Tx&, F&& f) const {
     if (p != nullptr) f(p);
@@ -24,7 +24,8 @@ struct Variables {
 
 using Wraps = perdure::paper::SoftWrAP<Variables>;
 
-/// Algorithm 2; what is not in it: the values count on from x, and the array before goes.
+/// Algorithm 2. Not in the paper: the values count on from x, and the array of the previous run is
+/// freed.
 inline void run(Wraps& sw) {
   Variables& v = sw.root();
   sw.wrapOpen();

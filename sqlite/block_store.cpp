@@ -10,9 +10,9 @@ namespace perdure::sqlite {
 namespace {
 
 constexpr std::uint64_t lines_in_block = block_bytes / medium::line_bytes;
-/// So many blocks become a file's in one transaction, and go in one.
+/// This many blocks are added to a file, or freed, in one transaction.
 constexpr std::uint64_t blocks_at_once = 16;
-/// What a journal keeps for the next one.
+/// This many blocks of a journal are kept for the next journal.
 constexpr std::uint64_t journal_keeps = 256;
 constexpr std::size_t database_number = 0, journal_number = 1;
 constexpr std::uint64_t unknown = ~std::uint64_t{0};
@@ -45,7 +45,7 @@ std::uint64_t BlockFile::place_of(const void* in_view) const noexcept {
 }
 
 std::uint64_t BlockFile::size() const noexcept {
-  // pairs with write, truncate: what lies below is stored
+  // pairs with write, truncate: what lies below the size is stored
   const std::uint64_t s = size_1_.load(std::memory_order_acquire);
   return s == 0 ? 0 : s - 1;
 }
@@ -80,7 +80,7 @@ std::uint64_t BlockFile::read(std::uint64_t offset, void* to, std::uint64_t n) {
   return there;
 }
 
-// BLOCKSTORE-2: the blocks are the file's before they are written to.
+// A2: the blocks belong to the file before they are written to.
 void BlockFile::reserve(std::uint64_t bytes) {
   if (bytes > most_bytes)
     throw error(failure(Code::full, path_, "a file of " + std::to_string(bytes) + " bytes",
@@ -116,7 +116,7 @@ void BlockFile::write(std::uint64_t offset, const void* from, std::uint64_t n) {
   const std::uint64_t end = size();
   reserve(std::max(end, offset + n));
   static constexpr std::array<std::byte, block_bytes> zeros{};
-  for (std::uint64_t gap = end; gap < offset;) {  // whatever the blocks had
+  for (std::uint64_t gap = end; gap < offset;) {  // clears what the blocks contained before
     const std::uint64_t part = std::min(offset - gap, block_bytes - gap % block_bytes);
     put(gap, zeros.data(), part);
     gap += part;
@@ -137,23 +137,24 @@ void BlockFile::truncate(std::uint64_t bytes) {
 }
 
 void BlockFile::sync(Durability durability) {
-  if (durability == Durability::async) return;  // when the cache pleases, as a file system would
+  // Written back whenever the cache does it, as in a file system
+  if (durability == Durability::async) return;
   if (!dirty_.empty()) {
     for (const auto& [block, lines] : dirty_)
-      for (std::uint64_t left = lines; left != 0;) {  // a run of lines each
+      for (std::uint64_t left = lines; left != 0;) {  // one run of lines each
         const auto first = static_cast<std::uint64_t>(std::countr_zero(left)),
                    run = static_cast<std::uint64_t>(std::countr_one(left >> first));
         medium_.flush(block + first * medium::line_bytes, run * medium::line_bytes);
         left = first + run == lines_in_block ? 0 : left >> (first + run) << (first + run);
       }
-    medium_.fence().or_throw();  // BLOCKSTORE-1: the bytes, before a size that counts them
+    medium_.fence().or_throw();  // A1: the bytes are durable before a size that counts them
     dirty_.clear();
   }
   const std::uint64_t size_1 = size_1_.load(std::memory_order_relaxed);
   if (size_1 == durable_1_) return;
   medium_.store(at_, &size_1, sizeof size_1);
   medium_.flush(at_, sizeof size_1);
-  medium_.fence().or_throw();  // before the caller is told; before blocks go (BLOCKSTORE-2)
+  medium_.fence().or_throw();  // before the call returns, and before blocks are freed (A2)
   durable_1_ = size_1;
 }
 
@@ -183,7 +184,7 @@ BlockStore::BlockStore(std::string path, BlockPool pool, bool read_only)
 BlockStore::~BlockStore() {
   try {
     if (!closed_) close();
-  } catch (const error&) {  // the medium has failed: as after a crash
+  } catch (const error&) {  // the medium has failed: the same as after a crash
   }
 }
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// BlockStore: design A. The database and SQLite's rollback journal lie side by side in a pool; what
-// SQLite writes is stored where it lies, at once, and durable when SQLite syncs (one fence for the
-// bytes, one more where the size has changed). SQLite's journal makes transactions whole: after a
-// crash a hot one is played back.
+// BlockStore: design A. The database and SQLite's rollback journal lie side by side in a pool. What
+// SQLite writes is stored in place at once, and becomes durable when SQLite syncs (one fence for
+// the bytes, a second one if the size has changed). SQLite's journal makes transactions atomic:
+// after a crash SQLite plays a hot journal back.
 //
-// Crash invariants, what a file system with ordered sizes promises:
-//   BLOCKSTORE-1 a file's size, and whether it is there, is one word in its pool, stored when the
-//                bytes below it are durable; a smaller one is durable before anything is stored
-//                beyond it: a journal's end, or SQLite would play the old one back. With
-//                synchronous=OFF, where nobody syncs, it is stored at once: a kill leaves what a
-//                file system would, a power cut perhaps a database that is damaged.
-//   BLOCKSTORE-2 blocks belong to a file by a transaction of the pool's engine (undo: home is what
-//                is mapped) before bytes are written to them; they go after the smaller size is
-//                durable.
+// Crash invariants, which are what a file system with ordered sizes promises:
+//   A1 A file's size, and whether the file exists, is one word in its pool, stored when the bytes
+//      below it are durable. A smaller size is durable before anything is stored beyond it: it is
+//      the end of a journal, and SQLite would otherwise play the old one back. With
+//      synchronous=OFF, where nothing syncs, the size is stored at once: a kill leaves what a file
+//      system would leave, a power cut may leave a damaged database.
+//   A2 Blocks are added to a file by a transaction of the pool's engine (undo, which maps the data
+//      region itself) before bytes are written to them; they are freed after the smaller size is
+//      durable.
 // Thread safety: store.hpp.
 #pragma once
 
@@ -46,23 +46,23 @@ struct BlockRoot {
 };
 using BlockPool = Pool<BlockRoot, engines<undo_none>>;
 
-/// One of a BlockStore's files.
+/// One of a BlockStore's two files.
 class BlockFile final : public File {
  public:
-  /// `owner` outlives it: whose `waits` it goes by.
+  /// `owner` outlives it; its `waits` says whether to sync.
   BlockFile(BlockPool& pool, const Store& owner, const std::string& path, std::size_t which);
 
   // pairs with make, remove
   [[nodiscard]] bool there() const noexcept { return size_1_.load(std::memory_order_acquire) != 0; }
   void make();
-  /// Durable when it returns.
+  /// The removal is durable when it returns.
   void remove();
   [[nodiscard]] std::uint64_t size() const noexcept override;
   std::uint64_t read(std::uint64_t offset, void* to, std::uint64_t n) override;
   void write(std::uint64_t offset, const void* from, std::uint64_t n) override;
   void truncate(std::uint64_t bytes) override;
   void sync(Durability durability) override;
-  /// Blocks beyond the durable size go, but for the first `kept`.
+  /// Frees the blocks beyond the durable size, except for the first `kept`.
   void trim(std::uint64_t kept);
 
  private:
@@ -76,18 +76,19 @@ class BlockFile final : public File {
   const Store& owner_;
   const std::string& path_;
   const std::size_t which_;
-  std::uint64_t at_;                              // of size_1, on the medium
-  std::vector<std::uint64_t> blocks_;             // their places on the medium
-  std::map<std::uint64_t, std::uint64_t> dirty_;  // of these, a bit for each line stored to
-  std::atomic<std::uint64_t> size_1_;             // as SQLite sees it
-  std::uint64_t durable_1_;                       // as it is durable; `unknown`: as it was seen
+  std::uint64_t at_;                   // of size_1, on the medium
+  std::vector<std::uint64_t> blocks_;  // their places on the medium
+  // Of these blocks, one bit for each line stored to.
+  std::map<std::uint64_t, std::uint64_t> dirty_;
+  std::atomic<std::uint64_t> size_1_;  // as SQLite sees it
+  std::uint64_t durable_1_;            // the durable value; `unknown`: as last seen
 };
 
 class BlockStore final : public Store {
  public:
   BlockStore(std::string path, BlockPool pool, bool read_only);
   ~BlockStore() override;
-  /// The pool's engine is this design's own: error(invalid) where another is asked for.
+  /// The pool's engine is the one of this design: error(invalid) if another one is asked for.
   static Options options_of(const std::string& path, Options options);
 
   [[nodiscard]] std::uint64_t size() const noexcept override { return database_.size(); }

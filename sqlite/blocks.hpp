@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // How a file's bytes lie in a pool, in both designs: in blocks of 4 KiB, whatever SQLite's page
-// size, found through two levels of tables.
-// Thread safety: a transaction's.
+// size is, found through two levels of tables.
+// Thread safety: that of a transaction.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 namespace perdure::sqlite {
 
 inline constexpr std::uint64_t block_bytes = 4096, blocks_in_table = 512, tables_in_file = 16384;
-/// What a file may have: 32 GiB.
+/// The maximum size of a file: 32 GiB.
 inline constexpr std::uint64_t most_bytes = block_bytes * blocks_in_table * tables_in_file;
 
 constexpr std::uint64_t blocks_of(std::uint64_t bytes) {
@@ -40,13 +40,13 @@ struct Blocks {
           if (const Block* const block = tx(b); block != nullptr) f(block);
       }
   }
-  /// The place of a block in its table; null: no table.
+  /// The place of a block in its table; null if there is no table.
   template <class Tx>
   const ptr<Block>* find(Tx& tx, std::uint64_t number) const {
     const Table* const at = tx(table[number / blocks_in_table]);
     return at == nullptr ? nullptr : &at->block[number % blocks_in_table];
   }
-  /// The same, its table made where there was none.
+  /// The same, but it makes the table if there is none.
   template <class Tx>
   ptr<Block>& place(Tx& tx, std::uint64_t number) {
     auto& top = table[number / blocks_in_table];
@@ -59,7 +59,7 @@ struct Blocks {
     }
     return at->block[number % blocks_in_table];
   }
-  /// Blocks [from, to) go.
+  /// Frees the blocks [from, to).
   template <class Tx>
   void free(Tx& tx, std::uint64_t from, std::uint64_t to) {
     for (std::uint64_t number = from; number < to; ++number) {
@@ -72,7 +72,7 @@ struct Blocks {
       }
     }
   }
-  /// Tables without blocks from `blocks` on go.
+  /// Frees the tables that have no blocks, from block `blocks` on.
   template <class Tx>
   void free_tables(Tx& tx, std::uint64_t blocks, std::uint64_t had) {
     for (std::uint64_t t = (blocks + blocks_in_table - 1) / blocks_in_table;

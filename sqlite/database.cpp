@@ -48,7 +48,7 @@ Database::Bytes& Database::overlaid(std::uint64_t number) {
   if (mine == nullptr) {
     mine = std::make_unique<Bytes>();
     load(number, 0, mine->data(), block_bytes);
-    // what was beyond the end reads as zeros, whatever the block has there
+    // Bytes beyond the end read as zeros, whatever the block contains there.
     const std::uint64_t end = std::min(size_, committed_), first = number * block_bytes;
     if (first + block_bytes > end)
       std::memset(mine->data() + (end > first ? end - first : 0), 0,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Database: design B. What SQLite writes stays in DRAM, in an overlay, until sync() makes all of it
-// one transaction: the words that differ are stored, no others. What the log cannot take in one
-// transaction is written beside the old blocks first (database_spill.cpp).
+// one transaction, which stores only the words that differ. What the log cannot take in one
+// transaction is first written beside the old blocks (database_spill.cpp).
 //
-// Crash invariants: DATABASE-1 the pool has the database as after a whole number of commits: size,
+// Crash invariants: B1 the pool contains the database as after a whole number of commits: size,
 // tables and blocks change in one transaction.
-// DATABASE-2 blocks beyond the size are nobody's (database_spill.cpp).
-// A failed sync() has changed nothing, in the pool or the overlay. Thread safety: store.hpp.
+// B2 blocks beyond the size are free (database_spill.cpp).
+// A failed sync() has changed nothing in the pool or the overlay. Thread safety: store.hpp.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ class Database final : public Store {
   std::uint64_t read(std::uint64_t offset, void* to, std::uint64_t n) override;
   void write(std::uint64_t offset, const void* from, std::uint64_t n) override;
   void truncate(std::uint64_t bytes) override;
-  /// DATABASE-1: all that was written since the last one.
+  /// B1: makes everything that was written since the previous sync durable.
   void sync(Durability durability) override;
   void discard() noexcept override;
   File* journal(bool make) override;
@@ -61,10 +61,10 @@ class Database final : public Store {
   using Bytes = std::array<std::byte, block_bytes>;
   /// sync() as one transaction. Throws error(too_big), with nothing changed.
   void commit(Durability durability);
-  /// The same as several, the database changing in one of them. Throws error(too_big), error(full),
-  /// with nothing changed.
+  /// The same as several transactions, of which one changes the database. Throws error(too_big) or
+  /// error(full), with nothing changed.
   void spill(Durability durability);
-  /// DATABASE-2: frees what lies beyond a database whose size is `bytes`.
+  /// B2: frees the blocks beyond a database whose size is `bytes`.
   void free_beyond(std::uint64_t bytes) noexcept;
   void load(std::uint64_t number, std::uint64_t skip, std::byte* to, std::uint64_t n);
   Bytes& overlaid(std::uint64_t number);
@@ -72,9 +72,9 @@ class Database final : public Store {
   DatabasePool pool_;
   std::map<std::uint64_t, std::unique_ptr<Bytes>> overlay_;
   std::uint64_t size_ = 0, committed_ = 0;
-  bool soon_ = false;  // what was committed last is durable soon, not yet perhaps
+  bool soon_ = false;  // the last commit may not be durable yet
   DramFile journal_;
-  std::atomic<bool> journaled_{false};  // other connections ask, too
+  std::atomic<bool> journaled_{false};  // other connections read it, too
 };
 
 }  // namespace perdure::sqlite

@@ -3,18 +3,19 @@
 // Database: a commit that the pool's log cannot take in one transaction, such as DROP TABLE or
 // CREATE INDEX of 100 MB.
 //
-// Invariant DATABASE-2: a block whose number is at or beyond the database's size is nobody's: it is
-// read as zeros, and freed when convenient. So a large commit has three parts, each of them
+// Invariant B2: a block whose number is at or beyond the database's size is free: it is read as
+// zeros, and freed when convenient. A large commit therefore has three parts, each of them
 // transactions that fit the log:
-//   1 the blocks that differ are written whole, as new blocks beyond the end of both the old and
-//     the new database;
-//   2 one transaction swaps them with those that they replace, and sets the size. It logs two
-//     pointers per block of 4 KiB;
-//   3 what lies beyond the end is freed: the blocks that were replaced, and those that a smaller
-//     database no longer has. A crash in part 1 leaves the old database, in part 3 the new one
-//     (DATABASE-1), with blocks beyond the end, which the next opening for writing frees. The
-//     transactions of part 1 may be acknowledged before they are durable: a pool recovers its
-//     transactions in order, so that part 2 is durable only where they are.
+//   1 The blocks that differ are written whole, as new blocks beyond the end of both the old and
+//   the new database.
+//   2 One transaction swaps them with the blocks that they replace, and sets the size. It logs two
+//   pointers per block of 4 KiB.
+//   3 The blocks beyond the end are freed: those that were replaced, and those that a smaller
+//   database no longer has.
+// A crash in part 1 leaves the old database, a crash in part 3 the new one (B1), with blocks beyond
+// the end, which the next opening for writing frees. The transactions of part 1 may be acknowledged
+// before they are durable: a pool recovers its transactions in order, so that part 2 is durable
+// only if they are.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -28,8 +29,8 @@ namespace {
 constexpr std::uint64_t at_once = 256;  // blocks per transaction; fewer where the log is small
 constexpr std::uint64_t max_blocks = blocks_in_table * tables_in_file;
 
-/// f(from, to) for parts of [from, to) in order, smaller ones where f throws too_big. What f does
-/// for one block must fit the log.
+/// Calls f(from, to) for parts of [from, to) in order, with smaller parts if f throws too_big. What
+/// f does for one block must fit the log.
 template <class F>
 void in_parts(std::uint64_t from, std::uint64_t to, F&& f) {
   for (std::uint64_t step = at_once; from < to;) {
@@ -48,7 +49,7 @@ void in_parts(std::uint64_t from, std::uint64_t to, F&& f) {
 
 void Database::spill(Durability durability) {
   const std::uint64_t end = std::max(blocks_of(size_), blocks_of(committed_));
-  // tables of their own
+  // They have tables of their own.
   const std::uint64_t first = (end + blocks_in_table - 1) / blocks_in_table * blocks_in_table;
   if (overlay_.size() > max_blocks - std::min(first, max_blocks))
     throw error(failure(Code::too_big, path_,
@@ -85,7 +86,7 @@ void Database::spill(Durability durability) {
       tx(root.commits) += 1;
     });
   } catch (...) {
-    free_beyond(committed_);  // what part 1 has made
+    free_beyond(committed_);  // frees what part 1 has made
     throw;
   }
   free_beyond(size_);
@@ -117,8 +118,7 @@ void Database::free_beyond(std::uint64_t bytes) noexcept {
       });
     }
   } catch (const std::exception&) {
-    // DATABASE-2: they stay until the next opening; what has failed the pool says at the next
-    // commit
+    // B2: the blocks stay until the next opening; the pool reports its failure at the next commit.
   }
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DramFile: design B's journal, in DRAM: SQLite reads it back for a ROLLBACK, or after a cache
-// spill; after a crash there is nothing to roll back, for the pool has committed transactions only.
-// Thread safety: who holds SQLite's RESERVED.
+// DramFile: design B's journal, in DRAM. SQLite reads it back for a ROLLBACK, or after a cache
+// spill; after a crash there is nothing to roll back, because the pool has committed transactions
+// only.
+// Thread safety: the connection that holds SQLite's RESERVED lock uses it.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What SQLite loads: `.load ./perdure_vfs`, or sqlite3_load_extension(). The VFS outlives the
-// connection that has loaded it.
+// The entry point that SQLite loads: `.load ./perdure_vfs`, or sqlite3_load_extension(). The VFS
+// outlives the connection that has loaded it.
 #include "papers/papers.h"
 #include "sqlite/sqlite_api.hpp"
 #include "sqlite/vfs.hpp"

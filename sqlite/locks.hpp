@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Locks: SQLite's locks on a database, among the connections of the process that has its pool open;
-// others can't open it.
+// other processes can't open it.
 // Thread safety: any thread.
 #pragma once
 
@@ -14,8 +14,8 @@ enum class Lock : int { none, shared, reserved, pending, exclusive };
 
 class Locks {
  public:
-  /// `from` is what the connection holds. False: another's is in the way; on the way to EXCLUSIVE
-  /// it may hold PENDING now.
+  /// `from` is what the connection holds. Returns false if another connection's lock is in the way;
+  /// on the way to EXCLUSIVE the connection may hold PENDING then.
   bool lock(Lock from, Lock to) {
     const std::lock_guard guard(mutex_);
     if (to == Lock::shared && from == Lock::none) {
@@ -29,8 +29,8 @@ class Locks {
     }
     if (to == Lock::exclusive) {
       pending_ = true;
-      if (shared_ > 1) {  // its own is among them
-        // else it stays pending: no new readers
+      if (shared_ > 1) {  // its own lock is among them
+        // Otherwise it stays pending: no new readers.
         if (from < Lock::reserved) reserved_ = pending_ = false;
         return false;
       }
@@ -43,7 +43,8 @@ class Locks {
     if (from >= Lock::reserved && to < Lock::reserved) reserved_ = pending_ = exclusive_ = false;
     if (from >= Lock::shared && to == Lock::none) --shared_;
   }
-  /// No connection gets a lock any more. False: one has a lock now, and nothing has changed.
+  /// From now on no connection gets a lock. Returns false if one has a lock now; then nothing has
+  /// changed.
   [[nodiscard]] bool close() {
     const std::lock_guard guard(mutex_);
     if (shared_ != 0) return false;

@@ -2,7 +2,7 @@
 //
 // What a file: URI asks of a pool: ?vfs=perdure&engine=softwrap&log_size=256M. docs/sqlite.md lists
 // the parameters.
-// Thread safety: pure.
+// Thread safety: functions of their arguments alone.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@
 
 namespace perdure::sqlite {
 
-/// `value(name)`: the URI's parameter, or null. Throws error(invalid) that names a parameter it
-/// does not understand.
+/// `value(name)`: the URI's parameter, or null. Throws error(invalid), which names the parameter,
+/// for one that it does not understand.
 Options options_of(const std::string& path, const std::function<const char*(const char*)>& value);
-/// ?design=a or b; none: whichever the pool is of.
+/// ?design=a or b; none: the design of the existing pool.
 std::optional<Design> design_of(const std::string& path,
                                 const std::function<const char*(const char*)>& value);
 

@@ -23,8 +23,8 @@ Open& all_open() {
   static Open* const open = new Open;
   return *open;
 }
-// The parent's are the parent's to use. The mutex is not held over fork(): opening a pool may take
-// long.
+// Only the parent uses the parent's stores. The mutex is not held over fork(), because opening a
+// pool may take long.
 const int anew = base::anew_in_child<all_open>();
 
 std::shared_ptr<Store> make(const std::string& path, const Options& options,
@@ -33,7 +33,7 @@ std::shared_ptr<Store> make(const std::string& path, const Options& options,
     return std::make_shared<BlockStore>(
         path, BlockPool::open(path, BlockStore::options_of(path, options)), options.read_only);
   auto b = DatabasePool::try_open(path, options);
-  // perhaps it is one of the other design
+  // The pool may be of the other design.
   if (b.code() == Code::incompatible && !design && options.engine.empty())
     if (auto a = BlockPool::try_open(path, BlockStore::options_of(path, options));
         a || a.code() != Code::incompatible)
@@ -45,7 +45,7 @@ std::shared_ptr<Store> make(const std::string& path, const Options& options,
 
 std::shared_ptr<Store> Store::open(const std::string& name, const Options& options,
                                    std::optional<Design> design) {
-  std::error_code failed;  // then it is what it is
+  std::error_code failed;  // then the path stays as it is
   const auto whole = std::filesystem::weakly_canonical(name, failed);
   const std::string path = failed ? name : whole.string();
   Open& open = all_open();

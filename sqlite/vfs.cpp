@@ -18,16 +18,16 @@
 namespace perdure::sqlite {
 namespace {
 
-// temporary files, super-journals, and everything that is no file
+// For temporary files, super-journals, and everything that is not a file.
 sqlite3_vfs* system_vfs = nullptr;
 
-/// The Store of a journal: that of an open database, or, where SQLite looks through a
-/// super-journal's children, of one that is opened for the look.
-/// Null: `path` is no pool. Throws error.
+/// The Store of a journal: that of an open database or, when SQLite looks through a super-journal's
+/// children, of a database that is opened for the look.
+/// Returns null if `path` is not a pool. Throws error.
 std::shared_ptr<Store> store_of_journal(const std::string& path) {
   if (path.empty()) return nullptr;
   if (Store::find(path) == nullptr && !is_pool(path)) return nullptr;
-  // throws here if there are too many threads, not inside a medium's call
+  // This throws here if there are too many threads, and not inside a call of a medium.
   (void)base::thread_slot();
   if (auto open = Store::find(path)) return open;
   Options options;
@@ -37,16 +37,16 @@ std::shared_ptr<Store> store_of_journal(const std::string& path) {
 
 constexpr std::string_view journal_end = "-journal", wal_end = "-wal", plain_magic = "SQLite f";
 
-/// Whether a name is that of a pool's WAL, which there is none of; a plain database's is the
-/// system's VFS's.
+/// Whether a name is that of a pool's WAL, which does not exist; the WAL of a plain database
+/// belongs to the system's VFS.
 bool wal_of_pool(std::string_view name) {
   if (!name.ends_with(wal_end)) return false;
   const std::string of(name.substr(0, name.size() - wal_end.size()));
   return Store::find(of) != nullptr || is_pool(of);
 }
 
-/// The open pool that the pool `path` is a copy of: it has the same magic, version and UUID. Empty:
-/// none.
+/// The open pool of which the pool `path` is a copy: it has the same magic, version and UUID. Empty
+/// if there is none.
 std::string original_of(const std::string& path) {
   const std::string mine = beginning_of(path, offsetof(pool::Header, engine));
   if (!mine.empty())
@@ -60,7 +60,7 @@ std::shared_ptr<Store> open_store(const Opening& how) {
     return Store::open(how.name, how.options, how.design);
   } catch (const error& e) {
     if (e.code() == Code::busy || e.code() == Code::too_many_threads) {
-      // SQLite has no busy handler yet: each transaction tries again, and asks it
+      // SQLite has no busy handler yet: each transaction tries again, and calls it.
       code_of(e);
       return nullptr;
     }
@@ -77,8 +77,8 @@ std::shared_ptr<Store> open_store(const Opening& how) {
   }
 }
 
-/// False: a plain database, which is the system's VFS's. ATTACH and VACUUM INTO hand their
-/// connection's VFS on; a URI that names this one asks for a pool.
+/// Returns false for a plain database, which belongs to the system's VFS. ATTACH and VACUUM INTO
+/// pass their connection's VFS on; a URI that names this VFS asks for a pool.
 bool open_main(const char* name, sqlite3_file* file, int flags) {
   const auto value = [name](const char* key) { return sqlite3_uri_parameter(name, key); };
   Options options = options_of(name, value);
@@ -111,8 +111,8 @@ int open_file(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int
         SQLITE_CANTOPEN,
         std::string(name) +
             ": WAL is not for a pool, which needs no log of SQLite's: use journal_mode=DELETE");
-  // A super-journal is what several databases' journals name, others' than ours among them: a file
-  // as any other. Its children are opened with its flag.
+  // A super-journal is named by several databases' journals, other databases than ours among them:
+  // it is an ordinary file. Its children are opened with its flag.
   const std::string of =
       name != nullptr && (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL)) != 0
           ? journaled(name)
@@ -164,7 +164,7 @@ int delete_file(sqlite3_vfs*, const char* name, int sync_directory) {
 
 int access_file(sqlite3_vfs*, const char* name, int flags, int* yes) {
   *yes = 0;
-  if (wal_of_pool(name)) return SQLITE_OK;  // one that lies there is another database's
+  if (wal_of_pool(name)) return SQLITE_OK;  // an existing one belongs to another database
   bool ours = true;
   const int code = guarded([&] {
     auto store = store_of_journal(journaled(name));
@@ -182,8 +182,8 @@ int access_file(sqlite3_vfs*, const char* name, int flags, int* yes) {
 
 }  // namespace
 
-// Through the system's VFS: were we to open and close a plain database, the locks that SQLite has
-// on it in this process would go.
+// It reads through the system's VFS: if this code opened and closed a plain database itself, the
+// process would lose the locks that SQLite has on it.
 std::string beginning_of(const std::string& path, std::size_t n) {
   auto* const name = sqlite3_create_filename(path.c_str(), "", "", 0, nullptr);
   std::vector<std::max_align_t> room(
@@ -221,7 +221,7 @@ int code_of(const error& e) {
   const int code = [&] {
     switch (e.code()) {
       case Code::busy:
-      // the busy handler may wait until a thread ends
+      // The busy handler may wait until a thread ends.
       case Code::too_many_threads: return SQLITE_BUSY;
       case Code::corrupt: return SQLITE_CORRUPT;
       case Code::full: return SQLITE_FULL;
@@ -269,7 +269,7 @@ int register_vfs() {
   system_vfs = sqlite3_vfs_find(nullptr);
   if (system_vfs == nullptr) return SQLITE_ERROR;
   static sqlite3_vfs vfs;
-  // what is not a file's is the system's: paths, randomness, sleep, time, dynamic libraries
+  // What does not concern files is the system's: paths, randomness, sleep, time, dynamic libraries.
   vfs = *system_vfs;
   vfs.iVersion = std::min(system_vfs->iVersion, 2);
   vfs.szOsFile =

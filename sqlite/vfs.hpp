@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The VFS "perdure" for SQLite: a database file is a pool. docs/sqlite.md says how it is used.
-// Thread safety: SQLite's.
+// The VFS "perdure" for SQLite: a database file is a pool. docs/sqlite.md says how to use it.
+// Thread safety: that of SQLite.
 #pragma once
 
 namespace perdure::sqlite {
 
-/// Registers it with the SQLite that this is linked to, or loaded into. Returns SQLite's code.
-/// Again: nothing happens.
+/// Registers the VFS with the SQLite that this code is linked to, or loaded into. Returns SQLite's
+/// code. A second call does nothing.
 int register_vfs();
 
 }  // namespace perdure::sqlite

@@ -10,9 +10,9 @@
 namespace perdure::sqlite {
 namespace {
 
-// Of a database's header (SQLite's file format, 1.3): the versions that are needed to write and to
-// read it, 2 for WAL; and what the pager compares to find out whether the pages that it has cached
-// are still the file's.
+// Fields of a database's header (SQLite's file format, 1.3): the versions that are needed to write
+// and to read it, 2 for WAL; and the field that the pager compares to find out whether the pages in
+// its cache are still those of the file.
 constexpr std::uint64_t versions_at = 18, versions_end = 20, change_counter_at = 24,
                         change_counter_bytes = 16;
 constexpr unsigned char wal = 2, rollback = 1;
@@ -30,16 +30,16 @@ void say_rollback(unsigned char* bytes, std::uint64_t n, std::uint64_t offset) n
 
 struct DatabaseFile : FileCalls<DatabaseFile> {
   sqlite3_file base;
-  std::unique_ptr<const Opening> how;  // apart, so that this is of standard layout
-  std::shared_ptr<Store> store;        // null: busy when it was tried last
+  std::unique_ptr<const Opening> how;  // separate, so that this has standard layout
+  std::shared_ptr<Store> store;        // null: it was busy at the last attempt
   Lock lock = Lock::none;
   bool waits = true;             // synchronous is not OFF
   sqlite3* const* db = nullptr;  // the connection
   base::Owner owner;
-  bool cached_wal = false;  // SQLite has page 1 in its cache as it was before write() changed it
+  bool cached_wal = false;  // SQLite's cached page 1 is older than write()'s change of it
 
   static DatabaseFile& of(sqlite3_file* at) { return *reinterpret_cast<DatabaseFile*>(at); }
-  /// Only under a lock, which acquire() gives: the store is there then.
+  /// Call this only under a lock that acquire() gave: then the store exists.
   [[nodiscard]] File& file() const noexcept { return *store; }
   void must_be_own() const {
     if (owner.is_parent()) refuse_inherited(how->name);
@@ -47,14 +47,14 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   struct Nothing {};
   [[nodiscard]] Nothing guard() const {  // SQLite's own lock is held
     must_be_own();
-    // throws here if there are too many threads, not inside a medium's call
+    // This throws here if there are too many threads, and not inside a call of a medium.
     (void)base::thread_slot();
     return {};
   }
 
-  // A backup copies page 1 of a database in WAL mode as it is. There is no WAL in a pool, and
-  // SQLite would not open it any more: so the header says rollback, in what is written and, for
-  // pools to which an earlier build wrote it, in what is read.
+  // A backup copies page 1 of a database in WAL mode as it is. A pool has no WAL, and SQLite could
+  // no longer open the copy, so the header says rollback: in what is written and, for pools to
+  // which an earlier build wrote it, in what is read.
   static int write(sqlite3_file* at, const void* from, int n, sqlite3_int64 offset) {
     const auto* const bytes = static_cast<const unsigned char*>(from);
     const auto size = static_cast<std::uint64_t>(n), place = static_cast<std::uint64_t>(offset);
@@ -68,8 +68,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   }
   static int read(sqlite3_file* at, void* to, int n, sqlite3_int64 offset) {
     DatabaseFile& me = of(at);
-    if (me.owner.is_parent()) return FileCalls::read(at, to, n, offset);  // which refuses
-    // Without a lock SQLite reads the header only, when it opens the file, to know the size of a
+    if (me.owner.is_parent()) return FileCalls::read(at, to, n, offset);  // the call refuses it
+    // Without a lock SQLite reads only the header, when it opens the file, to learn the size of a
     // page; it looks again in each transaction.
     const bool unlocked = me.lock == Lock::none;
     const bool can =
@@ -82,8 +82,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     if (unlocked) me.store->locks().unlock(Lock::shared, Lock::none);
     auto* const bytes = static_cast<unsigned char*>(to);
     say_rollback(bytes, static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(offset));
-    // The cached page 1 still says WAL. It goes when the next transaction finds another change
-    // counter than it remembers.
+    // The cached page 1 still says WAL. It is dropped when the next transaction finds a change
+    // counter other than the one it remembers.
     if (me.cached_wal && offset == change_counter_at && n == change_counter_bytes) {
       me.cached_wal = false;
       bytes[0] = static_cast<unsigned char>(~bytes[0]);
@@ -97,8 +97,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     me.~DatabaseFile();
     return SQLITE_OK;
   }
-  /// The first lock of a transaction: opens the store where it was busy, or was closed, so that
-  /// another connection could write.
+  /// The first lock of a transaction: opens the store if it was busy, or was closed so that another
+  /// connection could write.
   static int acquire(DatabaseFile& me) {
     return guarded([&] {
       (void)me.guard();
@@ -114,7 +114,7 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   static int size(sqlite3_file* at, sqlite3_int64* bytes) {
     DatabaseFile& me = of(at);
     if (me.lock != Lock::none) return FileCalls::size(at, bytes);
-    // VACUUM INTO asks whether there is something, before its first transaction.
+    // VACUUM INTO asks whether the file has content before its first transaction.
     if (const int code = acquire(me); code != SQLITE_OK) return code;
     const int code = FileCalls::size(at, bytes);
     me.store->locks().unlock(Lock::shared, Lock::none);
@@ -124,7 +124,7 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     DatabaseFile& me = of(at);
     const auto to = static_cast<Lock>(level);
     if (to <= me.lock) return SQLITE_OK;
-    if (me.owner.is_parent()) return acquire(me);  // which refuses
+    if (me.owner.is_parent()) return acquire(me);  // the call refuses it
     if (to >= Lock::reserved && me.how->options.read_only) return SQLITE_READONLY;
     if (me.lock == Lock::none) {
       if (const int code = acquire(me); code != SQLITE_OK) return code;
@@ -146,7 +146,7 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     const auto to = static_cast<Lock>(level);
     if (to >= me.lock) return SQLITE_OK;
     if (!me.owner.is_parent()) {
-      // nobody has committed it; below, nothing was written
+      // It was not committed; in the other case nothing was written.
       if (me.lock == Lock::exclusive) me.store->discard();
       me.store->locks().unlock(me.lock, to);
     }
@@ -158,10 +158,10 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     *yes = !me.owner.is_parent() && me.store != nullptr && me.store->locks().reserved() ? 1 : 0;
     return SQLITE_OK;
   }
-  // SQLite syncs the database once a transaction: in the first phase of its commit, where what
-  // fails can still be rolled back.
+  // SQLite syncs the database once per transaction: in the first phase of its commit, where a
+  // failure can still be rolled back.
   static int sync(sqlite3_file* at, int) {
-    of(at).waits = true;  // whatever became of a PRAGMA; SQLite syncs under EXCLUSIVE
+    of(at).waits = true;  // whatever a PRAGMA set before; SQLite syncs under EXCLUSIVE
     of(at).store->set_waits(true);
     return sync_as(at, Durability::durable);
   }
@@ -172,13 +172,13 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     DatabaseFile& me = of(at);
     switch (op) {
       case SQLITE_FCNTL_PRAGMA: {
-        // the answer, the name, the value or null
+        // The answer, the name, and the value or null.
         auto** const words = static_cast<char**>(argument);
         if (sqlite3_stricmp(words[1], "perdure_error") == 0) {
           words[0] = sqlite3_mprintf("%s", last_told().c_str());
           return SQLITE_OK;
         }
-        // inside a transaction
+        // Whether it is inside a transaction.
         const bool refused = db_of(me) != nullptr && sqlite3_get_autocommit(db_of(me)) == 0;
         if (sqlite3_stricmp(words[1], "synchronous") == 0 && words[2] != nullptr && !refused)
           me.waits = sqlite3_stricmp(words[2], "off") != 0 && std::strcmp(words[2], "0") != 0 &&
@@ -190,7 +190,7 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
         return me.waits || me.lock == Lock::none ? SQLITE_OK : sync_as(at, Durability::async);
       case SQLITE_FCNTL_COMMIT_PHASETWO:
         if (me.lock == Lock::none) return SQLITE_OK;
-        // nothing is left but in odd cases
+        // Something remains only in odd cases.
         return sync_as(at, me.waits ? Durability::durable : Durability::async);
       case SQLITE_FCNTL_PDB: me.db = static_cast<sqlite3* const*>(argument); return SQLITE_NOTFOUND;
       case SQLITE_FCNTL_HAS_MOVED:
@@ -204,16 +204,16 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   }
   static int sector(sqlite3_file*) { return static_cast<int>(block_bytes); }
   static int characteristics(sqlite3_file*) {
-    // Not SAFE_APPEND, though a size is durable after what it counts (BLOCKSTORE-1): SQLite would
-    // rest on that for a journal in PERSIST mode too, where it overwrites what is there, and take a
-    // torn page for one to be played back.
+    // Not SAFE_APPEND, although a size becomes durable after what it counts (A1): SQLite would rely
+    // on that for a journal in PERSIST mode too, where it overwrites existing bytes, and would play
+    // a torn page back.
     return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
   }
 };
 
 static_assert(offsetof(DatabaseFile, base) == 0);  // SQLite has a pointer to that
 
-// Version 1: no shared memory, so SQLite keeps out of WAL by itself.
+// Version 1: no shared memory, so SQLite itself does not use WAL.
 const sqlite3_io_methods methods = {1,
                                     DatabaseFile::close,
                                     DatabaseFile::read,

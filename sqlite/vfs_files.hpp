@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What SQLite holds of an open file of the VFS "perdure": a database (vfs_database.cpp), a journal
-// (vfs_journal.cpp).
-// Thread safety: SQLite's: a connection's files by one thread at a time.
+// What SQLite holds of an open file of the VFS "perdure": a database (vfs_database.cpp), or a
+// journal (vfs_journal.cpp).
+// Thread safety: that of SQLite: one thread at a time uses a connection's files.
 #pragma once
 
 #include <cstddef>
@@ -21,27 +21,28 @@
 
 namespace perdure::sqlite {
 
-/// A file's first `n` bytes; empty: there are none.
+/// A file's first `n` bytes; empty if it has none.
 std::string beginning_of(const std::string& path, std::size_t n);
 bool is_pool(const std::string& path);
-/// The database whose rollback journal `name` would be; empty: of none.
+/// The database whose rollback journal `name` would be; empty if there is no such database.
 std::string journaled(std::string_view name);
-/// SQLite's code for what has failed, which is told().
+/// SQLite's code for a failure, which is reported with told().
 int code_of(const error& e);
-/// What has failed goes to sqlite3_log(), and is what last_told() returns: SQLite's own messages
-/// name the code alone. Returns the code.
+/// Reports a failure to sqlite3_log() and keeps it for last_told(): SQLite's own messages contain
+/// only the code. Returns the code.
 int told(int code, const std::string& what);
-/// The last one of the process; empty: nothing has failed. Thread safety: any thread.
+/// The last failure of the process; empty if nothing has failed. Thread safety: any thread.
 std::string last_told();
 
 // What SQLite holds of a file has an owner (base::Owner), the process that has opened it. In a
-// forked child its Store is the parent's: another thread of the parent may have held its mutexes,
-// and its pool's memory is not there. Nothing of it is used but to close it, which leaves it.
+// forked child its Store belongs to the parent: another thread of the parent may have held its
+// mutexes, and its pool's memory does not exist in the child. The child uses it only to close it,
+// which abandons it.
 
 /// Throws error(closed).
 [[noreturn]] void refuse_inherited(const std::string& path);
 
-/// f(), SQLite's code; what it throws is one.
+/// Calls f(), which returns SQLite's code; an exception becomes such a code.
 template <class F>
 int guarded(F&& f) noexcept {
   try {
@@ -55,8 +56,8 @@ int guarded(F&& f) noexcept {
   }
 }
 
-/// SQLite's calls on a File, which a type with of(sqlite3_file*) and file() has; guard(): what is
-/// held meanwhile. It throws error(closed) where the file is the parent's.
+/// SQLite's calls on a File. `Held` has of(sqlite3_file*), file(), and guard(), which returns what
+/// is held during the call. It throws error(closed) if the file belongs to the parent.
 template <class Held>
 struct FileCalls {
   static int read(sqlite3_file* at, void* to, int n, sqlite3_int64 offset) {
@@ -100,21 +101,22 @@ struct FileCalls {
   }
 };
 
-/// How many bytes SQLite must give for one.
+/// The number of bytes that SQLite must allocate for a database file.
 [[nodiscard]] int bytes_of_database_file() noexcept;
 [[nodiscard]] int bytes_of_journal_file() noexcept;
-/// How a connection opens its Store: at once, and again when the one that it had was closed for
-/// another's sake.
+/// How a connection opens its Store: at once, and again after its Store was closed for the sake of
+/// another connection.
 struct Opening {
   std::string name;
   Options options;
   std::optional<Design> design;
 };
-/// Both throw nothing; `file` is a closed one where they fail. Without a store (it is busy) each
-/// transaction tries to open it, so that SQLite's busy handler is called where it fails.
+/// Neither function throws; `file` is a closed one if they fail. Without a store (because it is
+/// busy) each transaction tries to open it, so that SQLite's busy handler is called when that
+/// fails.
 void open_database(sqlite3_file* file, std::unique_ptr<const Opening> how,
                    std::shared_ptr<Store> store) noexcept;
-/// `remove`: when it is closed. The journal is there.
+/// `remove`: when it is closed. The journal exists.
 void open_journal(sqlite3_file* file, std::shared_ptr<Store> store, File& journal,
                   bool remove) noexcept;
 

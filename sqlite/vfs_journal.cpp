@@ -15,12 +15,12 @@ namespace perdure::sqlite {
 namespace {
 
 constexpr std::string_view magic =
-    // of a journal's header, and at the end of one that names a super-journal
+    // The magic of a journal's header, which also ends a journal that names a super-journal.
     "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
 
-/// The name that stands before the magic of a journal's end, which is to be written at `offset`
+/// The name that precedes the magic at a journal's end, which is to be written at `offset`
 /// (SQLite's file format: the number of the page of the lock bytes, the name, its length, a
-/// checksum, the magic); empty: none.
+/// checksum, the magic); empty if there is none.
 std::string super_journal_at(File& journal, std::uint64_t offset) {
   std::array<unsigned char, 4> n{};
   if (offset < 8 || journal.read(offset - 8, n.data(), n.size()) != n.size()) return {};
@@ -32,7 +32,7 @@ std::string super_journal_at(File& journal, std::uint64_t offset) {
   return name;
 }
 
-/// A journal named in a super-journal that is of no pool; empty: none.
+/// A journal named in a super-journal that does not belong to a pool; empty if there is none.
 std::string plain_file_in(const std::string& super_journal) {
   if (super_journal.empty()) return {};
   std::istringstream in(base::read_whole_file(super_journal));
@@ -55,15 +55,16 @@ struct JournalFile : FileCalls<JournalFile> {
 
   [[nodiscard]] std::unique_lock<std::mutex> guard() const {
     if (owner.is_parent()) refuse_inherited(store->path());
-    // throws here if there are too many threads, not inside a medium's call
+    // This throws here if there are too many threads, and not inside a call of a medium.
     (void)base::thread_slot();
     return std::unique_lock(store->journal_mutex());
   }
 
-  /// Design A: where a journal names a super-journal, that of a transaction over several databases,
-  /// all of these must be in pools: who opens a plain file among them first, after a crash, through
-  /// SQLite's own VFS, sees no journal of a pool, and takes the transaction for committed. What is
-  /// refused is the name's last word: the journal has none then, and SQLite rolls back.
+  /// Design A: if a journal names a super-journal, that of a transaction over several databases,
+  /// all of these must be in pools. A process that opens a plain file among them first after a
+  /// crash, through SQLite's own VFS, sees no journal of a pool, and takes the transaction for
+  /// committed. The write of the last word of the name is refused: then the journal has no name,
+  /// and SQLite rolls back.
   static int write(sqlite3_file* at, const void* from, int n, sqlite3_int64 offset) {
     JournalFile& me = of(at);
     const int code = guarded([&] {

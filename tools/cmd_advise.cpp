@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // `perdure advise -- PROGRAM` and `perdure advise --trace FILE`: which engine, concurrency control
-// and mode suit a program on a medium. The command line; the rest is in tools/advise/: record (run
-// it), program (what to replay), cell and matrix (measure), report and words (say it), picture.
+// and mode suit a program on a medium. This file is the command line; the rest is in tools/advise/:
+// record (runs the program), program (what to replay), cell and matrix (measure), report and words
+// (the output), picture.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -36,7 +37,8 @@ int run(App& app) {
     options.modes.push_back(m == "durable" ? Durability::durable
                             : m == "group" ? Durability::group
                                            : Durability::async);
-  if (!arguments.picture.empty()) check_picture(arguments.picture);  // before minutes are spent
+  // Before minutes of measuring are spent
+  if (!arguments.picture.empty()) check_picture(arguments.picture);
 
   std::optional<TraceFolder> folder;
   std::string file = arguments.trace;
@@ -58,7 +60,7 @@ int run(App& app) {
         describe({folder && arguments.trace_out.empty() ? "" : file,
                   fmt::format("{}", fmt::join(arguments.program, " ")), trace, options, matrix});
   } catch (const Interrupted& i) {
-    // the scratch pool is gone by now; end as the signal would have it
+    // The scratch pool has been removed by now; end as the signal demands.
     folder.reset();
     std::raise(i.signal);
     return exit_error;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure check POOL`: walks header, logs, heap and, in pools of its own root type, containers;
-// names every problem. Read-only.
+// `perdure check POOL`: walks the header, the logs, the heap and, in pools of its own root type,
+// the containers, and names every problem. Read-only.
 //
-// A pool that was not closed in order is checked only as far as its bytes mean something before
-// recovery: header and logs.
+// Of a pool that was not closed in order it checks only what has a meaning before recovery: header
+// and logs.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -52,14 +52,15 @@ void check_header(RawPool& pool, Findings& found) {
     const std::string text = fmt::format(
         "header: copy {} is {}; the other copy is used, and the next opening for writing mends it",
         copy, words(state));
-    // a crash while the header is written leaves one copy torn: that is what there are two for
+    // A crash during a write of the header leaves one copy torn: there are two copies for this
+    // reason.
     (pool.header().clean == 1 ? found.problems : found.notes).push_back(text);
   }
 }
 
 void check_log(RawPool& pool, Findings& found) {
   std::uint64_t records = 0;
-  if (pool.header().clean != 1) {  // closed in order: the rings hold nothing
+  if (pool.header().clean != 1) {  // after an orderly close the rings hold nothing
     if (!pool.has_records())
       found.notes.push_back(
           "log: engine '" + pool.engine() +
@@ -80,9 +81,9 @@ void check_heap(RawPool& pool, Findings& found) {
   found.summary["heap_bytes"] = audit.bytes;
 }
 
-// What the containers own against what the heap has, when the heap itself is sound. In a child
-// process: nothing guards the pointers inside data (docs/format.md), so a walk over damaged ones
-// may fault or go in circles, and that is a finding, not the end of this command.
+// Compares what the containers own with what the heap has, when the heap itself is sound. It runs
+// in a child process: nothing guards the pointers inside data (docs/format.md), so a walk over
+// damaged ones may fault or never end, and that is a finding, not the end of this command.
 void check_containers(std::uint64_t heap_bytes, Findings& found) {
   int ends[2];
   if (base::open_pipe(ends) != 0) throw error(system_failure("", "pipe2", errno));
@@ -152,7 +153,8 @@ void check(Findings& found) {
           "the root type is not this command's: everything but the containers was checked (the "
           "program's own Pool::check() walks them)");
   }
-  const bool walk = store && found.problems.empty();  // over a broken heap it would say nothing new
+  // Over a broken heap the walk would find nothing new
+  const bool walk = store && found.problems.empty();
   if (walk) check_containers(found.summary["heap_bytes"].get<std::uint64_t>(), found);
   found.summary["containers_walked"] = walk;
 }
@@ -162,7 +164,8 @@ int run(App& app) {
   try {
     check(found);
   } catch (const error& e) {
-    if (e.code() != Code::corrupt) throw;  // it could not be looked at: no finding, an error
+    // The containers could not be examined: an error, not a finding
+    if (e.code() != Code::corrupt) throw;
     found.problems.emplace_back(e.what());
   }
   if (app.json) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure del POOL KEY`: removes a row, from the order too: export leaves it out.
+// `perdure del POOL KEY`: removes a row, also from the order, so that export leaves it out.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure doctor FILE`: what medium a pool at this path would lie on, and why. Reads and probes;
-// never touches the file itself.
+// `perdure doctor FILE`: which medium a pool at this path would lie on, and why. It reads and
+// probes, and never changes the file itself.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure export POOL [FILE]`: what was loaded, byte for byte (exporter.hpp); a file whole or not
-// at all (output_file.hpp).
+// `perdure export POOL [FILE]`: writes what was loaded, byte for byte (exporter.hpp). A file is
+// written whole or not at all (output_file.hpp).
 #include <fmt/format.h>
 
 #include <cstdio>

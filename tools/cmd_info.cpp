@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure info POOL`: what a pool's header says, and, of a pool that `perdure load` made, what it
-// holds. Read-only.
+// `perdure info POOL`: what a pool's header says and, for a pool that `perdure load` made, what the
+// pool holds. Read-only.
 #include <fmt/format.h>
 
 #include <ctime>

@@ -109,11 +109,11 @@ int run(App& app) {
   if (arguments.header || arguments.no_header) load.spec.header = arguments.header;
 
   Loader loader(load);
-  // a wrong option leaves no empty pool behind
+  // A wrong option must not leave an empty pool behind.
   if (!std::filesystem::exists(arguments.pool.path)) loader.rehearse();
   const auto begun = std::chrono::steady_clock::now();
   std::optional<Progress> progress(std::in_place, arguments.progress, loader.file_bytes());
-  // where standard error is a program's, as it asked
+  // For a program that reads standard error, if it asked for events.
   std::function<void(const RecoveryProgress&)> told;
   if (arguments.progress == "none") told = [](const RecoveryProgress&) {};
   if (arguments.progress == "json")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure log POOL`: the records that lie in a pool's log: what recovery would replay. Read-only.
+// `perdure log POOL`: the records in a pool's log, which recovery would replay. Read-only.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -69,7 +69,7 @@ std::string line_of(const log::Entry& entry) {
   if (j.contains("bytes")) text += fmt::format(" {} bytes", j["bytes"].get<std::uint64_t>());
   if (j.contains("chunks")) text += fmt::format(" {} chunks", j["chunks"].get<std::uint64_t>());
   if (j.contains("id")) text += fmt::format(" id {}", j["id"].get<std::uint64_t>());
-  constexpr std::size_t shown = 6;  // values a line
+  constexpr std::size_t shown = 6;  // values per line
   if (j.contains("values")) {
     text += fmt::format(" {} x 8 =", entry.count);
     for (std::size_t i = 0; i < entry.count && i < shown; ++i)
@@ -79,7 +79,7 @@ std::string line_of(const log::Entry& entry) {
   return text;
 }
 
-/// f(entry) for what a record says, a packed one's unpacked.
+/// Calls f(entry) for each entry of a record; a packed record is unpacked first.
 template <class F>
 void entries_of(const log::RecordView& record, std::uint64_t ring_bytes, F f) {
   std::vector<std::uint64_t> unpacked;

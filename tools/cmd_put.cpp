@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure put POOL KEY VALUE`: sets a row's bytes; a new key's row is appended to the order. Makes
-// the pool if it is not there.
+// `perdure put POOL KEY VALUE`: sets a row's bytes; the row of a new key is appended to the order.
+// Makes the pool if it does not exist.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure scan POOL`: rows in key order (by bytes), a line each: the key, a tab, the row, with \t,
-// \n, \r and \\ escaped.
+// `perdure scan POOL`: rows in key order (by bytes), one per line: the key, a tab, the row, with
+// \t, \n, \r and \\ escaped.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure sqlite import POOL DATABASE`, `perdure sqlite export POOL DATABASE`: between SQLite's
-// plain file and a pool that its VFS opens (docs/sqlite.md). Either way the new file is written
-// under another name and gets its own when it is whole; what is there already is never replaced.
+// `perdure sqlite import POOL DATABASE`, `perdure sqlite export POOL DATABASE`: copies between
+// SQLite's plain file and a pool that its VFS opens (docs/sqlite.md). In both directions the new
+// file is written under another name and gets its own name when it is whole; an existing file is
+// never replaced.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -36,9 +37,9 @@ struct Arguments {
   std::string database, progress = "auto", design = "b";
 } arguments;
 
-/// A file that goes with its owner.
+/// A file that is removed with its owner.
 struct Scratch {
-  // an earlier process's of the same number, killed
+  // Removes the file of an earlier process of the same number that was killed.
   explicit Scratch(std::string name) : path(std::move(name)) { ::unlink(path.c_str()); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -46,10 +47,10 @@ struct Scratch {
   ~Scratch() { ::unlink(path.c_str()); }
 };
 
-/// A connection of SQLite's. What fails is a perdure::error with SQLite's words.
+/// A connection of SQLite. A failure is a perdure::error with SQLite's message.
 class Connection {
  public:
-  /// `vfs`: null: a plain file.
+  /// `vfs`: null means a plain file.
   Connection(const std::string& path, int flags, const char* vfs = nullptr) : path_(path) {
     if (const int code = sqlite3_open_v2(path.c_str(), &db_, flags, vfs); code != SQLITE_OK) {
       const std::string why = db_ != nullptr ? sqlite3_errmsg(db_) : sqlite3_errstr(code);
@@ -62,7 +63,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// The first column of all rows, a line each.
+  /// The first column of all rows, one row per line.
   std::string run(const char* sql) {
     std::string rows;
     const auto add = [](void* to, int, char** values, char**) {
@@ -74,9 +75,9 @@ class Connection {
       throw failed(code, sqlite3_errmsg(db_));
     return rows;
   }
-  /// All pages of `from`, as of now.
+  /// Copies all pages of `from`, as of now.
   void copy_of(Connection& from) {
-    // one state, however many steps it takes
+    // The copy is of one state, however many steps it takes.
     from.run("begin; select count(*) from sqlite_schema");
     sqlite3_backup* const copy = sqlite3_backup_init(db_, "main", from.db_, "main");
     if (copy == nullptr) throw failed(sqlite3_errcode(db_), sqlite3_errmsg(db_));
@@ -128,8 +129,8 @@ void must_be_sound(Connection& db, const std::string& path) {
                         "repair it with sqlite3's .recover first"));
 }
 
-/// What the database has committed, its WAL and all, as one file at `copy`, in no WAL mode;
-/// checked.
+/// Copies what the database has committed, including its WAL, as one file to `copy`, not in WAL
+/// mode, and checks it.
 void snapshot(const std::string& database, const std::string& copy) {
   if (!std::filesystem::exists(database))
     throw error(failure(Code::not_found, database, "no such file", "a database of SQLite's"));
@@ -143,8 +144,8 @@ void snapshot(const std::string& database, const std::string& copy) {
   must_be_sound(made, database);
 }
 
-/// Design B: in transactions as large as the pool's log takes: how many bytes of it a new page
-/// needs is the engine's and the medium's.
+/// Copies in transactions that are as large as the pool's log takes; how many bytes of log a new
+/// page needs depends on the engine and the medium.
 void bring_in(const std::string& from, Store& to) {
   const std::uint64_t all = std::filesystem::file_size(from);
   Progress progress(arguments.progress, all, "blocks");
@@ -221,8 +222,8 @@ int import(App& app) {
   return tell(app, "in " + pool, bytes);
 }
 
-/// To read; where the pool was not closed in order, or has a journal that is to be played back, to
-/// write.
+/// Opens for reading; if the pool was not closed in order, or has a journal that must be played
+/// back, for writing.
 std::shared_ptr<Store> open_to_copy(const std::string& path) {
   try {
     auto store = Store::open(path, options(true));
@@ -238,7 +239,7 @@ int export_(App& app) {
   if (std::error_code none; std::filesystem::equivalent(pool, arguments.database, none))
     throw error(
         failure(Code::invalid, arguments.database, "the pool itself", "another file to export to"));
-  // the first to open the new file would play an old one back over it
+  // The first process that opens the new file would play an old journal back over it.
   for (const char* const beside : {"", "-journal", "-wal"})
     if (std::filesystem::exists(arguments.database + beside))
       throw name_taken(arguments.database + beside);

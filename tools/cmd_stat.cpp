@@ -2,7 +2,8 @@
 //
 // `perdure stat POOL`: the live counters of a pool that another program has open. They lie in
 // shared memory named by the pool's uuid (perdure/engine/stat_page.hpp); of the pool only the
-// header is read, without a lock. Relaxed loads: see there.
+// header is read, without a lock. The counters are read with relaxed loads, as stat_page.hpp
+// explains.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -24,7 +25,8 @@ struct Arguments {
   double watch = 0;
 } arguments;
 
-// A counter of a section; 0 where the program's build writes no such section. No partner: counters.
+// A counter of a section; 0 if the program's build writes no such section. The load pairs with
+// nothing: these are counters.
 template <class Section>
 std::uint64_t get(const Section* section, engine::StatCounter Section::* counter) {
   return section != nullptr ? (section->*counter).load(std::memory_order_relaxed) : 0;
@@ -106,7 +108,7 @@ int run(App& app) {
     }
     const Json j = describe(*reader, h);
     if (app.json && arguments.watch > 0)
-      write_all(1, json_text(j) + "\n", "standard output");  // one document a line
+      write_all(1, json_text(j) + "\n", "standard output");  // one document per line
     else if (app.json)
       print_json(j);
     else

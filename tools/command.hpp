@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every subcommand of `perdure` shares: how it is registered, its options, its exit codes.
+// What all subcommands of `perdure` share: how a subcommand is registered, its options, its exit
+// codes.
 //
 // A subcommand is one file with one function add_X, which describes its command line and names the
-// function that runs it. Standard output carries the answer (text, or with --json one JSON
-// document, errors included; json.hpp), standard error progress and errors in words (text.hpp).
+// function that runs it. The answer goes to standard output (text, or with --json one JSON
+// document, errors included; json.hpp); progress and error messages go to standard error
+// (text.hpp).
 //
 // The command line is parsed by CLI11. Its header takes 4 s to compile, so command.cpp alone
 // includes it, and Subcommand and Option offer what the subcommands need of it.
@@ -31,24 +33,25 @@ struct App;
 /// Exit codes, the same for every subcommand; docs/man/perdure.1 lists them.
 enum Exit : int {
   exit_ok = 0,
-  /// it worked and the answer is no: key not there, damage found, no program runs
+  /// It worked and the answer is no: the key does not exist, damage was found, no program runs.
   exit_problem = 1,
   exit_usage = 2,  ///< the command line makes no sense
   exit_error = 3   ///< it could not be done; standard error says why and what to do
 };
 
-/// The command line makes no sense. main() adds which help to read, and ends with exit_usage.
+/// The command line makes no sense. main() adds which help to read, and exits with exit_usage.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// An option or a positional argument of a subcommand: what its value may be, and what the help
-/// says of it. Every member returns the same option. A value that does not fit is a UsageError.
+/// An option or a positional argument of a subcommand: which values it accepts, and what the help
+/// says about it. Every member returns the same option. A value that is not accepted is a
+/// UsageError.
 class Option {
  public:
   explicit Option(CLI::Option* option) noexcept : option_(option) {}
   Option required();
-  /// The help says the value that the variable has now.
+  /// The help shows the value that the variable has now.
   Option show_default();
   Option one_of(const std::vector<std::string>& values);
   Option positive();
@@ -59,7 +62,7 @@ class Option {
   Option byte_size();
   /// Several values, separated by this character.
   Option separated_by(char separator);
-  /// Not together with the other one.
+  /// Not allowed together with the other one.
   Option excludes(const Option& other);
 
  private:
@@ -80,10 +83,10 @@ class Subcommand {
   Option option(const std::string& name, double& value, const std::string& what);
   Option flag(const std::string& name, bool& value, const std::string& what);
 
-  /// A subcommand of this one, of which one must then be given.
+  /// Adds a subcommand of this one; the user must then give one of them.
   Subcommand add(const std::string& name, const std::string& what, const std::string& example);
-  /// The function that does it. It returns the exit code; it may throw perdure::error or
-  /// UsageError.
+  /// Sets the function that runs the subcommand. It returns the exit code; it may throw
+  /// perdure::error or UsageError.
   void runs(int (*go)(App&));
 
  private:
@@ -103,10 +106,10 @@ struct App {
 
   /// A subcommand with --json and an example line in its help.
   Subcommand add(const std::string& name, const std::string& what, const std::string& example);
-  /// Sets the variables, `json` and `go`. False: --help or --version was given, and has been
-  /// answered. Throws UsageError.
+  /// Sets the variables, `json` and `go`. Returns false if --help or --version was given and has
+  /// been answered. Throws UsageError.
   [[nodiscard]] bool parse(int argc, char** argv);
-  /// The subcommand that was given, as typed: "perdure sqlite import". For messages.
+  /// The subcommand as the user typed it: "perdure sqlite import". For messages.
   [[nodiscard]] std::string typed() const;
 
  private:
@@ -118,10 +121,11 @@ struct PoolArguments {
   std::string path;
   std::string medium = "auto";
   bool no_direct = false;
-  void add_to(Subcommand sub);               ///< POOL, --medium, --no-direct
-  std::string engine;                        ///< the rest: for commands that may create the pool
+  void add_to(Subcommand sub);  ///< POOL, --medium, --no-direct
+  /// This and the rest: for commands that may create the pool
+  std::string engine;
   std::uint64_t max_size = 0, log_size = 0;  ///< 0: the library's default
-  /// `log`: how large the log is unless said, and what that bounds.
+  /// `log`: how large the log is by default, and what that limits.
   void add_creation_to(Subcommand sub,
                        const std::string& log = "default: 16MiB; one row may be half of it");
 };

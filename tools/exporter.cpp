@@ -14,7 +14,7 @@ std::string csv_field(std::string_view text) {
   return quoted + '"';
 }
 
-// Is the last line of `bytes` (which end in a newline) empty or white space?
+// Whether the last line of `bytes` (which end in a newline) is empty or white space.
 bool ends_in_blank_line(std::string_view bytes) {
   bytes.remove_suffix(1);
   const auto newline = bytes.rfind('\n');
@@ -28,7 +28,7 @@ Exporter::Exporter(const SourceState& source, Sink sink) : source_(source), sink
   if (!source_.begun) return;
   control_ = Spec::from_json(source_.spec).value().format == Format::control;
   if (source_.prologue != "\xef\xbb\xbf")
-    text(source_.prologue, false);  // a lone byte order mark begins the first row's line
+    text(source_.prologue, false);  // a lone byte order mark is the start of the first row's line
   else
     write(source_.prologue);
 }

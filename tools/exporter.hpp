@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Exporter: a pool's rows as one stream of bytes.
+// Exporter: writes a pool's rows as one stream of bytes.
 //
-// Of a loaded pool: prologue, rows in order, epilogue: the source's own bytes. Rows put by hand
-// stand where they were put: a new one behind all that was there. A row that does not end its
-// record (a newline; in control files an empty line behind it) is completed when another row
-// follows or when it was put by hand; a source's rows never need it, but for a last one without a
-// newline. Of a pool that nothing was loaded into: CSV, `key,row`, quoted as RFC 4180 where need
-// be. Not thread-safe.
+// For a loaded pool: prologue, rows in order, epilogue, which are the source's own bytes. Rows put
+// by hand stand where they were put: a new one after everything that existed then. A row that does
+// not end its record (with a newline; in control files with an empty line after it) is completed
+// when another row follows or when it was put by hand; of a source's rows only a last one without a
+// newline can need it. For a pool without a load: CSV, `key,row`, quoted as RFC 4180 says where
+// necessary. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -34,9 +34,9 @@ class Exporter {
   SourceState source_;
   Sink sink_;
   bool control_ = false;
-  bool by_hand_ = false;         ///< the last row was
+  bool by_hand_ = false;         ///< whether the last row was put by hand
   std::string missing_;          ///< what the last row lacks to end its record
-  std::string line_end_ = "\n";  ///< as the source's first line has it
+  std::string line_end_ = "\n";  ///< the line end of the source's first line
   bool line_end_known_ = false;
 };
 

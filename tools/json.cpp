@@ -29,7 +29,7 @@ void print_json_error(std::string_view code, std::string_view message) {
 void set_bytes(Json& document, const std::string& name, std::string_view bytes) {
   Json text = std::string(bytes);
   try {
-    (void)text.dump();  // throws for what is not UTF-8
+    (void)text.dump();  // throws if it is not UTF-8
     document[name] = std::move(text);
   } catch (const nlohmann::json::exception&) {
     std::string hex;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// JSON documents of `perdure`: how they are written out. The type is only named here, so that a
-// header that takes or returns a document costs little; a source that builds one or looks into it
-// includes <nlohmann/json.hpp> itself.
-// Thread safety: functions of their arguments alone; standard output is the process's.
+// JSON documents of `perdure` and how they are written. This header only names the type, so that a
+// header that takes or returns a document costs little; a source that builds a document or looks
+// into it includes <nlohmann/json.hpp> itself.
+// Thread safety: functions of their arguments alone; standard output belongs to the process.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -23,7 +23,7 @@ void print_json(const Json& document);
 /// Prints {"error": {"code": code, "message": message}} to standard output.
 void print_json_error(std::string_view code, std::string_view message);
 
-/// Sets document[name], or document[name + "_hex"] where the bytes are not UTF-8 (JSON has no other
+/// Sets document[name], or document[name + "_hex"] if the bytes are not UTF-8 (JSON has no other
 /// text).
 void set_bytes(Json& document, const std::string& name, std::string_view bytes);
 

@@ -42,8 +42,8 @@ void Loader::rehearse() {
   (void)reader.next(record).value();
 }
 
-// The pool knows nothing of a source yet: this file becomes it. One durable transaction, before the
-// first row.
+// The pool does not have a source yet: this file becomes its source, in one durable transaction
+// before the first row.
 void Loader::start(StorePool& pool, const SourceState&) {
   reader_.emplace(file_, chosen());
   reader_->begin().or_throw();
@@ -58,7 +58,8 @@ void Loader::start(StorePool& pool, const SourceState&) {
   pool.begin_source(state);
 }
 
-// Is this the file that the pool was begun with, cut in the same way? Throws what differs.
+// Checks that this is the file that the pool was begun with, cut in the same way. Throws an error
+// that names the difference.
 void Loader::compare(StorePool& pool, const SourceState& state) {
   const std::string advice =
       fmt::format("the pool holds {} rows of {}: load that file again to go on, or name a new pool",
@@ -73,7 +74,7 @@ void Loader::compare(StorePool& pool, const SourceState& state) {
   if (identity_.hash != state.identity.hash) {
     std::string where = "somewhere behind what is loaded";
     if (state.edits != 0)
-      where = "somewhere";  // rows were changed by hand: they tell nothing about the file
+      where = "somewhere";  // rows were changed by hand: they say nothing about the file
     else {
       file_.seek(0);
       std::uint64_t line = 1;
@@ -124,8 +125,8 @@ bool Loader::fill(RecordReader& reader) {
   return !batch_.empty();
 }
 
-// Appends rows; a batch that is too big for the log goes in halves. A repeat's index counts from
-// `done` rows before this part.
+// Appends rows; a batch that is too big for the log is split into halves. A repeat's index counts
+// from `done` rows before this part.
 std::optional<Repeat> Loader::append(StorePool& pool, std::span<const BatchRow> batch,
                                      std::size_t done) {
   try {
@@ -173,11 +174,11 @@ LoadResult Loader::run(StorePool& pool, Progress& progress) {
   while (!result.repeated && fill(*reader_)) {
     std::optional<Repeat> repeat = append(pool, batch_);
     while (repeat) {
-      // nothing of that batch is in: what stands before the repeated key goes in alone
+      // No row of that batch was appended: append the rows before the repeated key.
       const BatchRow& row = batch_[repeat->index];
       result.repeated = RepeatedKey{row.key, row.line, repeat->other_line};
       batch_.resize(repeat->index);
-      // halves that went in before
+      // Halves that were appended before.
       const auto already = static_cast<std::size_t>(pool.source().rows - result.rows);
       repeat = already < batch_.size() ? append(pool, std::span(batch_).subspan(already), already)
                                        : std::nullopt;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Loader: a text file into a pool, from where an earlier load was cut, many rows a transaction.
+// Loader: loads a text file into a pool, from where an earlier load ended, many rows per
+// transaction.
 //
-// Batches are committed `async`: the next one is cut while the log writes the last; at most
-// `max_in_flight` are under way. The position is part of each transaction (LOAD-1 in
-// store_pool.hpp), so nothing is lost but time when the process is killed. Everything throws
+// Batches are committed `async`: the next one is cut while the log writes the previous one; at most
+// `max_in_flight` are not yet durable. The position is part of each transaction (S1 in
+// store_pool.hpp), so that only time is lost when the process is killed. Everything throws
 // perdure::error. Not thread-safe.
 #pragma once
 
@@ -27,7 +28,7 @@ struct LoadOptions {
   std::size_t max_in_flight = 64;
 };
 
-/// A key that the file, or the pool, has already.
+/// A key that the file, or the pool, contains already.
 struct RepeatedKey {
   std::string key;
   std::uint64_t line = 0, other_line = 0;  ///< other_line 0: the row was put by hand
@@ -35,9 +36,9 @@ struct RepeatedKey {
 
 struct LoadResult {
   bool was_complete = false;                ///< an earlier load had finished
-  std::uint64_t rows_before = 0, rows = 0;  ///< loaded from this file: by earlier runs; in all
-  std::uint64_t position = 0, bytes = 0;    ///< up to where; what this run read
-  std::optional<RepeatedKey> repeated;      ///< stopped here; what came before stays
+  std::uint64_t rows_before = 0, rows = 0;  ///< loaded from this file by earlier runs, and in total
+  std::uint64_t position = 0, bytes = 0;    ///< the end of what is loaded, and what this run read
+  std::optional<RepeatedKey> repeated;      ///< the load stopped here; the rows before it stay
   Spec spec;
   double seconds = 0;
 };
@@ -48,7 +49,7 @@ class Loader {
   explicit Loader(LoadOptions options);
 
   [[nodiscard]] std::uint64_t file_bytes() const noexcept { return identity_.size; }
-  /// Before a pool is made for it: finds faults of the options and of the file's first lines.
+  /// Call this before a pool is made: it finds faults of the options and of the file's first lines.
   void rehearse();
   LoadResult run(StorePool& pool, Progress& progress);
 

@@ -37,7 +37,7 @@ int run(App& app, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // `perdure scan POOL | head`: an error from write, so that the pool is closed in order
+  // For `perdure scan POOL | head`: an error from write, so that the pool is closed in order.
   std::signal(SIGPIPE, SIG_IGN);
   perdure_papers_register();
   App app;

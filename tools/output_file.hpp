@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A file that a command writes: beside its name, made durable, then renamed: it is whole or not
-// there. What is no regular file (a pipe, "-") is written as it comes. Single-threaded.
+// A file that a command writes: it is written under a temporary name, made durable, then renamed,
+// so it is whole or absent. A path that is no regular file (a pipe, "-") is written directly.
+// Single-threaded.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,14 @@ namespace perdure::tool {
 
 class OutputFile {
  public:
-  /// Throws perdure::error: `path` is `not_this` (the pool that is read), can't be opened.
+  /// Throws perdure::error if `path` is `not_this` (the pool that is read) or can't be opened.
   OutputFile(const std::string& path, const std::string& not_this);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
   void write(std::string_view bytes);
-  /// The file has its name.
+  /// Gives the file its name.
   void finish();
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
@@ -32,10 +33,10 @@ class OutputFile {
   std::uint64_t bytes_ = 0;
 };
 
-/// What is said of a file that is there already.
+/// The error for a file that exists already.
 [[nodiscard]] error name_taken(const std::string& path);
-/// Gives a file that is whole its name, durably; `is_new`: throws error(exists) rather than take
-/// another's.
+/// Gives a whole file its name, durably; `is_new`: throws error(exists) instead of replacing an
+/// existing file.
 void give_name(const std::string& temporary, const std::string& path, bool is_new);
 
 }  // namespace perdure::tool

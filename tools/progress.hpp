@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Progress: how far a load has come, on standard error. A bar that is redrawn (terminal), a line
-// every few seconds (plain), one JSON object a report (json, for programs that watch), or nothing.
-// Single-threaded.
+// Progress: reports on standard error how far a load is. A bar that is redrawn (terminal), one line
+// every few seconds (plain), one JSON object per report (json, for programs that watch), or
+// nothing. Single-threaded.
 #pragma once
 
 #include <chrono>
@@ -17,20 +17,20 @@ namespace perdure::tool {
 
 class Progress {
  public:
-  /// kind: auto (bar on a terminal, else plain for loads that last), bar, plain, json, none.
-  /// `unit`: what is counted, for people and as the number's name in JSON.
+  /// `kind`: auto (a bar on a terminal, otherwise plain for loads that last), bar, plain, json,
+  /// none. `unit`: what is counted, for the reader and as the number's name in JSON.
   Progress(const std::string& kind, std::uint64_t total_bytes, std::string unit = "rows");
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// The first `rows` rows, up to `position` of the file, are durable. Cheap: draws only as often
-  /// as is useful.
+  /// The first `rows` rows, up to `position` of the file, are durable. Cheap: it draws only as
+  /// often as is useful.
   void durable(std::uint64_t rows, std::uint64_t position);
-  /// A line of its own, kind json only: {"event": name, ...details, "time": CLOCK_MONOTONIC
+  /// Writes one line, for kind json only: {"event": name, ...details, "time": CLOCK_MONOTONIC
   /// seconds}.
   void event(const std::string& name, Json details);
-  /// Where the load began, so that the rate is that of this run.
+  /// Where the load began, so that the rate is the rate of this run.
   void start(std::uint64_t rows, std::uint64_t position);
 
  private:
@@ -43,8 +43,8 @@ class Progress {
   bool drawn_ = false;
 };
 
-/// How far recovery of a pool is, for Options::recovery: nothing of one that takes less
-/// than a second; then on a terminal a line that is redrawn and in the end erased, else a line
+/// Shows how far the recovery of a pool is, for Options::recovery: nothing for a recovery of less
+/// than a second; then on a terminal a line that is redrawn and finally erased, otherwise one line
 /// every five seconds.
 [[nodiscard]] std::function<void(const RecoveryProgress&)> show_recovery(std::string path);
 

@@ -41,7 +41,7 @@ std::vector<RingReport> RawPool::scan_rings(
     const std::function<void(std::uint32_t ring, const log::RecordView&)>& f) {
   const pool::Header& h = header();
   std::vector<RingReport> reports;
-  // closed in order: what the rings hold is over
+  // After an orderly close the rings hold nothing that is still needed.
   if (h.clean == 1 || !has_records()) return reports;
   for (std::uint32_t i = 0; i < h.ring_count; ++i) {
     const medium::RingMap map = medium().map_ring(pool::ring_offset(h, i), h.ring_bytes).value();

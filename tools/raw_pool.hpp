@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RawPool: a pool opened for looking at its bytes: any engine, any root type, closed in order or
-// not; read-only, nothing recovered, nothing mapped as a view. Takes the pool's shared lock (a pool
-// that a program has open for writing is `busy`). Writes nothing. Not thread-safe.
+// RawPool: a pool opened to inspect its bytes: any engine, any root type, closed in order or not;
+// read-only, without recovery and without a mapping. It takes the pool's shared lock (a pool that a
+// program has open for writing is `busy`). It writes nothing. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -31,16 +31,17 @@ class RawPool {
   /// Throws perdure::error.
   explicit RawPool(const PoolArguments& arguments);
 
-  /// Throws `incompatible` where the pool has features that this build must know to read more of it
+  /// Throws `incompatible` if the pool has features that this build must know to read more of it
   /// than the header.
   void require_readable() const { pool::check_features(path_, header(), false).or_throw(); }
   [[nodiscard]] const pool::Header& header() const noexcept { return chosen_.header; }
-  /// What each of the header's two copies turned out to be.
+  /// What was found in each of the header's two copies.
   [[nodiscard]] const pool::ChosenHeader& copies() const noexcept { return chosen_; }
   [[nodiscard]] medium::Medium& medium() noexcept { return *medium_; }
   [[nodiscard]] std::string engine() const;
   [[nodiscard]] std::string layout() const;
-  /// Its engine's rings hold records: else scan_rings finds none, and recovery alone can read them.
+  /// Whether its engine's rings hold records. If not, scan_rings finds none, and only recovery can
+  /// read them.
   [[nodiscard]] bool has_records() const;
   /// Scans every ring of a pool that was not closed in order; calls f(ring, record) for each whole
   /// record in ring order.
@@ -49,12 +50,12 @@ class RawPool {
 
  private:
   std::string path_;
-  pool::FileLock lock_;  // before medium_: dropped after it
+  pool::FileLock lock_;  // before medium_, so that it is released after it
   pool::ChosenHeader chosen_;
   std::unique_ptr<medium::Medium> medium_;
 };
 
-/// The header of a pool that may be in use: no lock is taken, nothing else is read. Throws
+/// The header of a pool that may be in use: takes no lock and reads nothing else. Throws
 /// perdure::error.
 pool::Header peek_header(const std::string& path);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What both kinds of records share: lines, what is no record, keys.
+// What both kinds of records share: lines, what is not a record, keys.
 #include "tools/records.hpp"
 
 #include <algorithm>
@@ -39,8 +39,8 @@ Status RecordReader::bad(std::uint64_t line, std::string_view found, std::string
   return failure(Code::invalid, file_.path() + ":" + std::to_string(line), found, expected, advice);
 }
 
-// The end of the line that begins at window index `from`, behind its newline. False: there is no
-// further byte.
+// The end of the line that begins at window index `from`, after its newline. Returns false if there
+// is no further byte.
 bool RecordReader::end_of_line(std::size_t from, std::size_t& end) {
   std::size_t seen = from;
   for (;;) {
@@ -69,7 +69,7 @@ std::string_view RecordReader::line_text(std::size_t from, std::size_t end) cons
   return text;
 }
 
-// Moves `at` over blank lines and comment lines. False: nothing else is left in the file.
+// Moves `at` over blank lines and comment lines. Returns false if nothing else remains in the file.
 bool RecordReader::skip_junk(std::size_t& at, std::uint64_t& line) {
   const char comment = spec_.format == Format::control ? '#' : spec_.comment;
   for (std::size_t end = 0; end_of_line(at, end); at = end, ++line) {
@@ -102,8 +102,8 @@ Status RecordReader::begin() {
   return file_.status();
 }
 
-// A file whose lines end in a CR alone would be one line: a header without rows, or one row with
-// all of the file in it.
+// A file whose lines end in a CR alone would be one line: a header without rows, or one row that
+// contains the whole file.
 Status RecordReader::check_line_ends(std::size_t at) {
   std::size_t end = at;
   if (!end_of_line(at, end) || file_.window()[end - 1] == '\n') return file_.status();
@@ -147,7 +147,7 @@ Result<bool> RecordReader::next(Record& record) {
       !s.ok()) {
     return s;
   }
-  // the file's end was seen only because reading failed
+  // The file's end was seen only because reading failed.
   if (!file_.status().ok()) return file_.status();
   if (auto s = control ? key_of_stanza(record) : key_of_row(record); !s.ok()) return s;
   record.raw = file_.window().substr(0, at);

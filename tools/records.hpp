@@ -3,11 +3,11 @@
 // RecordReader: cuts a text file into records without losing a byte.
 //
 // Invariant: prologue + the raw bytes of all records in order + epilogue == the file. The prologue
-// is a byte order mark and the header row (with what stands before it); a record's raw bytes are
-// its own lines with their line ends, blank and comment lines before it, and, in control files, the
-// empty lines after it; the epilogue is what blank and comment lines are left at the end. A reader
-// started anew at a record's end (resume) yields exactly the records that the first one would have.
-// Not thread-safe.
+// is a byte order mark and the header row (with what precedes it); a record's raw bytes are its own
+// lines with their line ends, the blank and comment lines before it and, in control files, the
+// empty lines after it; the epilogue is the blank and comment lines that remain at the end. A
+// reader started anew at a record's end (resume) yields exactly the records that the first one
+// would have yielded. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,27 +27,28 @@ struct Record {
   std::uint64_t line = 0;  ///< number, from 1, of the line where the record itself begins
 };
 
-/// One part: as it is. Several: joined by a space; a part that is empty, holds a space or begins
-/// with a double quote is written in double quotes, inner ones doubled, so that different keys
-/// never join to the same text.
+/// One part is returned as it is. Several parts are joined by a space; a part that is empty,
+/// contains a space or begins with a double quote is written in double quotes, with inner quotes
+/// doubled, so that different keys never join to the same text.
 [[nodiscard]] std::string join_key(const std::vector<std::string>& parts);
 
 class RecordReader {
  public:
   RecordReader(SourceFile& file, Spec spec) : file_(file), spec_(std::move(spec)) {}
 
-  /// At the file's first byte: reads the prologue and finds the key's columns in the header row.
+  /// Called at the file's first byte: reads the prologue and finds the key's columns in the header
+  /// row.
   Status begin();
-  /// At a record's end: `line` is the number of the line that begins there. The spec must have its
-  /// columns.
+  /// Called at a record's end: `line` is the number of the line that begins there. The spec must
+  /// have its columns.
   void resume(std::uint64_t position, std::uint64_t line);
-  /// The next record; false at the end, where epilogue() is known.
+  /// Reads the next record; returns false at the end, where epilogue() is known.
   Result<bool> next(Record& record);
 
   [[nodiscard]] const Spec& spec() const noexcept { return spec_; }
   [[nodiscard]] const std::string& prologue() const noexcept { return prologue_; }
   [[nodiscard]] const std::string& epilogue() const noexcept { return epilogue_; }
-  /// Of the first byte not yet yielded.
+  /// The position of the first byte not yet yielded.
   [[nodiscard]] std::uint64_t position() const noexcept { return file_.position() + yielded_; }
   [[nodiscard]] std::uint64_t line() const noexcept { return line_; }
 
@@ -69,10 +70,10 @@ class RecordReader {
   SourceFile& file_;
   Spec spec_;
   std::string prologue_, epilogue_;
-  std::size_t yielded_ = 0;  ///< bytes at the window's begin that the last record covers
+  std::size_t yielded_ = 0;  ///< bytes at the start of the window that the last record covers
   std::uint64_t line_ = 1;
   bool ended_ = false;
-  /// delimited: the row's columns; control: the key fields' values
+  /// Delimited: the row's columns; control: the key fields' values.
   std::vector<std::string> fields_;
   std::vector<bool> present_;  ///< control: which key fields the stanza has
 };

@@ -28,8 +28,8 @@ bool same_name(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-// One line of a stanza. `field`: index in spec_.key of the field that a continuation line would go
-// on with; npos - 1: a field that is no part of the key; npos: none yet.
+// Takes one line of a stanza. `field`: index in spec_.key of the field that a continuation line
+// would continue; npos - 1: a field that is not part of the key; npos: none yet.
 Status RecordReader::take_line(std::string_view text, std::uint64_t line, std::size_t& field) {
   constexpr auto npos = static_cast<std::size_t>(-1);
   if (text.front() == '#') return {};
@@ -55,7 +55,7 @@ Status RecordReader::take_line(std::string_view text, std::uint64_t line, std::s
   return {};
 }
 
-// Reads the stanza at window index `at`; `end` is behind the empty lines that follow it.
+// Reads the stanza at window index `at`; `end` is after the empty lines that follow it.
 Status RecordReader::read_stanza(std::size_t at, std::size_t& end, std::uint64_t& line) {
   fields_.assign(spec_.key.size(), {});
   present_.assign(spec_.key.size(), false);

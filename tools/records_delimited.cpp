@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows of delimited text: TSV, and CSV as RFC 4180 has it: a field that begins with a quote ends at
-// the next single quote; a doubled one stands for itself; newlines inside are data.
+// Rows of delimited text: TSV, and CSV as RFC 4180 defines it: a field that begins with a quote
+// ends at the next single quote; a doubled quote stands for itself; newlines inside are data.
 #include <algorithm>
 #include <charconv>
 
@@ -9,11 +9,11 @@
 
 namespace perdure::tool {
 
-// Reads the field at window index `at` and leaves `at` at the delimiter or line end behind it.
+// Reads the field at window index `at` and leaves `at` at the delimiter or line end after it.
 Status RecordReader::read_field(std::size_t& at, std::string& field, std::uint64_t& line) {
   field.clear();
   const std::uint64_t opened = line;
-  // indices stay right: nothing is consumed meanwhile
+  // Indices stay valid: nothing is consumed meanwhile.
   const auto have = [&] { return at < file_.window().size() || file_.more(); };
   const bool quoted = spec_.quote != '\0' && have() && file_.window()[at] == spec_.quote;
   if (quoted) {
@@ -45,19 +45,19 @@ Status RecordReader::read_field(std::size_t& at, std::string& field, std::uint64
     ++at;
   }
   const bool ends_line = at < file_.window().size() && file_.window()[at] == '\n';
-  // CRLF: the CR belongs to the line end
+  // In CRLF, the CR belongs to the line end.
   if (!quoted && ends_line && field.ends_with('\r')) field.pop_back();
   return {};
 }
 
-// Reads the row at window index `at` into fields_ (at most `wanted` of them); `end` is behind its
+// Reads the row at window index `at` into fields_ (at most `wanted` of them); `end` is after its
 // newline.
 Status RecordReader::read_row(std::size_t at, std::size_t& end, std::uint64_t& line,
                               std::size_t wanted) {
   std::size_t n = 0;
   for (;;) {
     if (spec_.quote == '\0' && n >= wanted) {
-      // nothing more to look at: to the end of the line in one leap
+      // No more fields are wanted: jump to the end of the line.
       if (!end_of_line(at, end)) end = file_.window().size();
       break;
     }
@@ -89,7 +89,7 @@ Status RecordReader::key_of_row(Record& record) const {
   return {};
 }
 
-// The header row is in fields_: turns the key's names (or numbers) into columns.
+// The header row is in fields_: converts the key's names (or numbers) to columns.
 Status RecordReader::find_columns() {
   spec_.columns.clear();
   for (const auto& key : spec_.key) {

@@ -33,7 +33,7 @@ ssize_t read_at(int fd, char* to, std::size_t n, std::uint64_t offset) {
 }  // namespace
 
 Result<SourceFile> SourceFile::open(const std::string& path) {
-  // O_NONBLOCK: opening a FIFO would wait for its writer
+  // O_NONBLOCK, because opening a FIFO would wait for its writer.
   const int fd = base::open_file(path.c_str(), O_RDONLY | O_NONBLOCK);
   if (fd < 0) return system_failure(path, "open", errno, "name a file that can be read");
   SourceFile file(path, fd);
@@ -91,7 +91,7 @@ bool SourceFile::more() {
   buffer_.erase(0, begin_);
   buffer_offset_ += begin_;
   begin_ = 0;
-  // a long record doubles the window: linear work
+  // A long record doubles the window, so the work stays linear.
   const std::size_t had = buffer_.size(), want = had < least_read ? least_read : had;
   buffer_.resize(had + want);
   const ssize_t got = read_at(fd_, buffer_.data() + had, want, buffer_offset_ + had);

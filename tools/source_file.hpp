@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // SourceFile: the text file that is loaded: its identity (size and hash of all its bytes) and a
-// growing window for reading it. Read with read(2), never mapped: a file that somebody truncates
-// meanwhile is an error here, and no SIGBUS. Not thread-safe.
+// growing window for reading it. It is read with read(2) and never mapped: if another process
+// truncates the file meanwhile, the result is an error, not a SIGBUS. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace perdure::tool {
 
 struct Identity {
-  /// hash: base::hash_bytes of each MiB, seeded with the one before
+  /// hash: base::hash_bytes of each MiB, seeded with the hash before it.
   std::uint64_t size = 0, hash = 0;
   bool operator==(const Identity&) const = default;
 };
@@ -28,21 +28,21 @@ class SourceFile {
   SourceFile& operator=(SourceFile&&) = delete;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  /// Reads the whole file once. Leaves the window alone.
+  /// Reads the whole file once. Does not change the window.
   Result<Identity> identity() const;
-  /// The first bytes (at most n), for guessing the format.
+  /// The first bytes (at most n), to guess the format.
   Result<std::string> first_bytes(std::size_t n) const;
 
   /// Starts the window at this offset, empty.
   void seek(std::uint64_t offset) noexcept;
-  /// The bytes from position() on that are in memory. Valid until more() or consume().
+  /// The bytes from position() on that are in memory. The view is valid until more() or consume().
   [[nodiscard]] std::string_view window() const noexcept {
     return std::string_view(buffer_).substr(begin_);
   }
-  /// Enlarges the window; false at the end of the file (or after a failure, see status()).
+  /// Enlarges the window; returns false at the end of the file (or after a failure, see status()).
   bool more();
-  /// Drops the window's first n bytes. Does not move what is behind them: views beyond stay valid
-  /// until more().
+  /// Drops the window's first n bytes. Does not move the bytes after them: views of those stay
+  /// valid until more().
   void consume(std::size_t n) noexcept { begin_ += n; }
   /// File offset of the window's first byte.
   [[nodiscard]] std::uint64_t position() const noexcept { return buffer_offset_ + begin_; }

@@ -27,7 +27,7 @@ bool is_number(string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The first line that is not empty and no comment.
+// The first line that is neither empty nor a comment.
 string_view first_line(string_view text, char comment) {
   if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);
   while (!text.empty()) {

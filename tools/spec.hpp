@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Spec: how a text file is cut into records and what each record's key is. Chosen from the command
-// line, the file's name and its first bytes; kept in the pool as JSON, so that a resumed load cuts
-// the file exactly as it was begun. Values; thread-safe as such.
+// Spec: how a text file is cut into records and what each record's key is. It is chosen from the
+// command line, the file's name and its first bytes, and stored in the pool as JSON, so that a
+// resumed load cuts the file exactly as before. Values; thread-safe as such.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace perdure::tool {
 enum class Format : std::uint8_t { tsv, csv, control };
 [[nodiscard]] std::string_view name(Format format) noexcept;
 
-/// What the user asked for; what is absent is chosen by `resolve`.
+/// What the user asked for; `resolve` chooses what is absent.
 struct SpecOptions {
   std::string format = "auto";  ///< auto | tsv | csv | control
-  /// column name or number (from 1), or several, or field names, separated by commas
+  /// One or several column names or numbers (from 1), or field names, separated by commas.
   std::optional<std::string> key = {};
   std::optional<std::string> delimiter = {};  ///< one character, or \t
   std::optional<std::string> quote = {};      ///< one character, or none
-  std::optional<std::string> comment = {};    ///< lines that begin with this character are no rows
+  std::optional<std::string> comment = {};    ///< lines that begin with this character are not rows
   std::optional<bool> header = {};            ///< the first row names the columns
   [[nodiscard]] bool empty() const noexcept {
     return format == "auto" && !key && !delimiter && !quote && !comment && !header;
@@ -38,9 +38,9 @@ struct Spec {
   char quote = '\0';    ///< '\0': no quoting
   char comment = '\0';  ///< '\0': no comment lines (control: always '#')
   bool header = false;
-  /// columns (names, or numbers from 1 in decimal) or field names
+  /// Columns (names, or numbers from 1 in decimal) or field names.
   std::vector<std::string> key;
-  /// delimited: the key's columns from 0; known once the header was read
+  /// Delimited: the key's columns from 0; known after the header was read.
   std::vector<std::size_t> columns;
 
   /// {"format":"csv",...}; the same spec always gives the same text.
@@ -51,13 +51,13 @@ struct Spec {
   bool operator==(const Spec& o) const { return to_json() == o.to_json(); }
 };
 
-/// Chooses what was left open, from the file's name and its first bytes (some 64 KiB). `invalid`
-/// names the option and what it may be; `unsupported`: the file is compressed.
+/// Chooses what was left open, from the file's name and its first bytes (about 64 KiB). `invalid`
+/// names the option and its allowed values; `unsupported`: the file is compressed.
 Result<Spec> resolve(const SpecOptions& options, std::string_view file,
                      std::string_view first_bytes);
 
-/// One field of a spec that differs from what the options ask, in words, or empty. For a load that
-/// is resumed.
+/// The first field of a spec that differs from what the options ask, in words, or an empty string.
+/// For a load that is resumed.
 [[nodiscard]] std::string difference(const Spec& have, const SpecOptions& asked);
 
 }  // namespace perdure::tool

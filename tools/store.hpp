@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Store: the root of the pools that `perdure load` and `perdure put` make. Plain Perdure: what any
-// program could write.
+// Store: the root of the pools that `perdure load` and `perdure put` make. It is plain Perdure,
+// which any program could write.
 //
 // rows: number -> row; numbers rise in the order of the source, then of put. index: key -> number.
 // Invariants (audit_store): each key in the index leads to a row with that key, there are as many
-// rows as keys, and every number is below next_row. Thread safety and crash invariants: the
-// transaction's; see store_pool.hpp.
+// rows as keys, and every number is below next_row. Thread safety and crash invariants: those of
+// the transaction; see store_pool.hpp.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@
 
 namespace perdure::tool {
 
-/// What is being loaded, and how far it got. All zero: nothing yet.
+/// What is being loaded, and how far the load is. All zero: nothing yet.
 struct Source {
   perdure::string path, spec;          ///< spec: Spec::to_json
-  perdure::string prologue, epilogue;  ///< bytes before the first and behind the last record
+  perdure::string prologue, epilogue;  ///< bytes before the first and after the last record
   p<std::uint64_t> begun, complete;    ///< 0 or 1
   p<std::uint64_t> size, hash;         ///< of the whole file
   p<std::uint64_t> position, line;     ///< of the first byte not yet loaded
-  p<std::uint64_t> rows;               ///< loaded so far
+  p<std::uint64_t> rows;               ///< loaded up to now
   p<std::uint64_t> edits;              ///< rows put or deleted by hand
 };
 
@@ -41,7 +41,7 @@ struct Store {
   Source source;
 };
 
-/// How a row's value begins.
+/// The start of a row's value.
 struct RowHead {
   std::uint64_t line;  ///< in the source; 0: put by hand
   std::uint64_t key_bytes;
@@ -56,7 +56,7 @@ struct RowHead {
   return value.append(key).append(bytes);
 }
 
-/// False: no row begins like this.
+/// Returns false if no row begins like this.
 [[nodiscard]] inline bool decode_row(std::string_view value, std::uint64_t number, StoredRow& row) {
   RowHead head;
   if (value.size() < sizeof head) return false;
@@ -70,7 +70,7 @@ struct RowHead {
   return true;
 }
 
-/// decode_row, or error(corrupt).
+/// Like decode_row, but throws error(corrupt).
 [[nodiscard]] inline StoredRow checked_row(std::string_view value, std::uint64_t number) {
   StoredRow row;
   if (decode_row(value, number, row)) return row;
@@ -78,7 +78,7 @@ struct RowHead {
                       "its head and its key", "run perdure check"));
 }
 
-/// The row with this number, which the index names.
+/// The row with this number, which the index contains.
 template <class Tx>
 [[nodiscard]] StoredRow row_at(Tx& tx, const Store& store, std::uint64_t number) {
   const auto value = store.rows.find(tx, number);
@@ -95,7 +95,7 @@ template <class Tx>
   return row_at(tx, store, *number);
 }
 
-/// Appends a row; false (and no change) if the key is there.
+/// Appends a row; returns false (and changes nothing) if the key exists already.
 template <class Tx>
 [[nodiscard]] bool append_row(Tx& tx, Store& store, std::string_view key, std::string_view bytes,
                               std::uint64_t line) {
@@ -157,7 +157,7 @@ void write_source(Tx& tx, Source& s, const SourceState& state) {
   tx(s.edits) = 0;
 }
 
-/// What is wrong between rows and index; each alone is audited by its container.
+/// The inconsistencies between rows and index; each of the two is audited by its container.
 template <class Tx>
 [[nodiscard]] std::vector<std::string> audit_store(Tx& tx, const Store& store) {
   std::vector<std::string> problems;

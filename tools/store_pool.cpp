@@ -18,14 +18,14 @@
 namespace perdure::tool {
 namespace {
 
-/// The engines that this command can make and open pools with: one thread, so one instance of each.
-// the default engine, compiled into its transactions, and all others
+/// The engines with which this command can make and open pools: it has one thread, so one instance
+/// of each: the default engine, compiled into its transactions, and all others.
 using ToolEngines = engines<shadow, any_engine>;
 using StoredPool = Pool<Store, ToolEngines>;
 
-/// opening reads all of the log: a command should start at once
+/// Opening reads the whole log: a command should start at once.
 constexpr std::uint64_t default_log = 16 << 20;
-/// scans go in steps, so that f runs outside a transaction
+/// A scan runs in steps, so that f runs outside a transaction.
 constexpr std::size_t rows_a_view = 256;
 
 struct Pending {
@@ -33,7 +33,7 @@ struct Pending {
   std::uint64_t rows, position;
 };
 
-/// Thrown inside append's lambda to roll it back.
+/// Thrown inside append's lambda to roll the transaction back.
 struct RepeatFound {
   Repeat repeat;
 };
@@ -47,7 +47,7 @@ Options options_for(const PoolArguments& arguments, StorePool::Access access,
   o.medium = arguments.medium;
   o.direct = !arguments.no_direct;
   o.durability = durability;
-  o.creation.threads = 1;  // all of the log is one ring: a row may be half of it
+  o.creation.threads = 1;  // the whole log is one ring: a row may be half of it
   if (arguments.max_size != 0) o.creation.max_size = arguments.max_size;
   o.creation.log_size = arguments.log_size != 0 ? arguments.log_size : default_log;
   return o;
@@ -76,7 +76,7 @@ StorePool StorePool::open(const PoolArguments& arguments, Access access, Durabil
   options.recovery.progress = told ? std::move(told) : show_recovery(arguments.path);
   auto pool = StoredPool::try_open(arguments.path, options);
   if (access == Access::read && pool.code() == Code::read_only) {
-    // not closed in order: recover it, which writes
+    // The pool was not closed in order: recover it, which writes.
     options.read_only = false;
     pool = StoredPool::try_open(arguments.path, options);
     if (pool.code() == Code::read_only)
@@ -132,7 +132,7 @@ void StorePool::scan(std::string_view from, const std::function<bool(const Store
       if (!f(row)) return;
     }
     if (rows.size() < rows_a_view) return;
-    next = rows.back().key + '\0';  // the least text above it
+    next = rows.back().key + '\0';  // the smallest text above it
   }
 }
 
@@ -169,7 +169,7 @@ void StorePool::begin_source(const SourceState& state) {
 
 std::optional<Repeat> StorePool::append(std::span<const BatchRow> batch) {
   try {
-    std::uint64_t rows = 0;  // set in the lambda by assignment alone: it may run again
+    std::uint64_t rows = 0;  // the lambda may run again, so it only assigns to this
     auto receipt = impl_->pool.update([&](auto& tx, Store& store) {
       for (std::size_t i = 0; i < batch.size(); ++i) {
         const BatchRow& row = batch[i];

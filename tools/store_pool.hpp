@@ -4,9 +4,9 @@
 // are instantiated once, in store_pool.cpp. Everything throws perdure::error. Not thread-safe: one
 // command, one thread.
 //
-// Crash invariants: LOAD-1 a batch's rows and the position in the source that lies behind them are
-// one transaction, so a resumed load goes on exactly behind the last durable row; LOAD-2 batches
-// are durable in order (a later one overwrites the position of an earlier, LAW-1).
+// Crash invariants: S1 a batch's rows and the position in the source after them are one
+// transaction, so that a resumed load continues exactly after the last durable row; S2 batches
+// become durable in order (a later one overwrites the position of an earlier one, L1).
 #pragma once
 
 #include <cstdint>
@@ -29,41 +29,42 @@ namespace perdure::tool {
 
 /// A row as it lies in the pool.
 struct StoredRow {
-  std::uint64_t number = 0;  ///< place in the order
+  std::uint64_t number = 0;  ///< its place in the order
   std::uint64_t line = 0;    ///< of the source; 0: put by hand
   std::string key, bytes;
   [[nodiscard]] bool by_hand() const noexcept { return line == 0; }
 };
 
-/// What is loaded, and how far.
+/// What is loaded, and how far the load is.
 struct SourceState {
   bool begun = false, complete = false;
   std::string path, spec, prologue, epilogue;
   Identity identity;
   std::uint64_t position = 0, line = 1;  ///< of the first byte not yet loaded
-  std::uint64_t rows = 0;                ///< loaded so far
+  std::uint64_t rows = 0;                ///< loaded up to now
   std::uint64_t edits = 0;               ///< rows put or deleted by hand since
 };
 
 struct BatchRow {
   std::string key, bytes;
   std::uint64_t line = 0;                        ///< where the row itself begins
-  std::uint64_t end_position = 0, end_line = 1;  ///< of the source's byte behind it
+  std::uint64_t end_position = 0, end_line = 1;  ///< of the source's byte after it
 };
-/// Row `index` of a batch has a key that is there already.
+/// Row `index` of a batch has a key that exists already.
 struct Repeat {
   std::size_t index = 0;
   std::uint64_t other_line = 0;  ///< 0: put by hand
 };
 
-/// Did tool::Store make this pool?
+/// Whether tool::Store made this pool.
 [[nodiscard]] bool is_store(const pool::Header& header);
 
 class StorePool {
  public:
   enum class Access { read, write, create };
-  /// read: without a change if the pool was closed in order, else it is opened for writing, which
-  /// recovers it. `told` is told how far recovery is; empty: it is shown (progress.hpp).
+  /// read: changes nothing if the pool was closed in order; otherwise the pool is opened for
+  /// writing, which recovers it. `told` is called with the progress of recovery; if it is empty,
+  /// the progress is shown (progress.hpp).
   static StorePool open(const PoolArguments& arguments, Access access,
                         Durability durability = durable,
                         std::function<void(const RecoveryProgress&)> told = {});
@@ -73,7 +74,7 @@ class StorePool {
 
   [[nodiscard]] std::optional<StoredRow> get(std::string_view key);
   bool put(std::string_view key, std::string_view bytes);  ///< true: the key is new
-  bool del(std::string_view key);                          ///< false: no such key
+  bool del(std::string_view key);                          ///< false: the key does not exist
   [[nodiscard]] std::uint64_t size();
   /// Rows in key order from `from` on, while f returns true.
   void scan(std::string_view from, const std::function<bool(const StoredRow&)>& f);
@@ -82,8 +83,8 @@ class StorePool {
 
   [[nodiscard]] SourceState source();
   void begin_source(const SourceState& state);
-  /// Adds a batch's rows, or none of them and says which key repeats. Returns when the pool's
-  /// durability says so; see settle.
+  /// Adds a batch's rows, or adds none of them and returns the repeated key. Returns when the
+  /// pool's durability mode says so; see settle.
   std::optional<Repeat> append(std::span<const BatchRow> batch);
   void finish_source(std::string_view epilogue, std::uint64_t position, std::uint64_t line);
 
@@ -91,8 +92,8 @@ class StorePool {
     std::uint64_t rows = 0, position = 0;
     bool any = false;
   };
-  /// Waits until at most `in_flight` appended batches are not yet durable; says up to where all is
-  /// durable.
+  /// Waits until at most `in_flight` appended batches are not yet durable; returns the position up
+  /// to which everything is durable.
   Settled settle(std::size_t in_flight);
 
   [[nodiscard]] Json describe();             ///< counts and source, for info

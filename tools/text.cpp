@@ -44,7 +44,7 @@ std::string grouped(std::uint64_t n) {
   return text;
 }
 
-// behind "/perdure-"
+// The text after "/perdure-".
 std::string uuid_text(const std::uint8_t (&uuid)[16]) {
   return engine::stat_page_name(uuid).substr(9);
 }

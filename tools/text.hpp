@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bytes and numbers as people read them, and descriptors read and written whole.
+// Formats bytes and numbers for the reader, and reads and writes descriptors completely.
 // Thread safety: functions of their arguments alone.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace perdure::tool {
 
-/// Bytes on one line: \\, \t, \n, \r as such, other control characters as \xHH.
+/// Bytes on one line: \\, \t, \n, \r for these characters, \xHH for other control characters.
 [[nodiscard]] std::string escaped(std::string_view bytes);
 /// "12.3 MiB", "812 bytes".
 [[nodiscard]] std::string human_bytes(std::uint64_t n);

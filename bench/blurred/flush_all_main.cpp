@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
+<<<<<<< HEAD:bench/blurred/flush_all_main.cpp
 // perdure_bench_flush_all: the forms that flush_all can take where a program has no wbinvd, each
 // over the same random word stores (papers/figures/blurred.py, row B-Forms):
 //   lines  a byte marks each stored line, the marked ones are written back: what the medium does
 //          (perdure/medium/line_marks.hpp)
 //   pages  a byte marks each stored page, all lines of marked pages are written back: marks that
 //          cost less, lines that nobody stored to
+=======
+// perdure_bench_flush_all: the variants of flush_all for a program that has no wbinvd, each with
+// the same random word stores (bench/figures/blurred.py, row B-Forms):
+//   lines  a byte marks each stored line, and the marked lines are written back: what the medium
+//          does (perdure/medium/line_marks.hpp)
+//   pages  a byte marks each stored page, and all lines of marked pages are written back: the marks
+//          cost less, but lines without stores are written back, too
+>>>>>>> lang1:bench/figures/cpp/flush_all.cpp
 //   all    no marks: every line of the range is written back
 //   msync  the kernel's own marks of pages, on a mapped file
-// Printed: what a store costs with its marks, and what the flush costs for each store. No delays.
-// Exit: 0, 1 when something failed.
+// Printed: the cost of a store with its marks, and the cost of the flush per store. No delays. Exit
+// status: 0, or 1 when something failed.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,7 +43,7 @@ namespace {
 
 constexpr std::size_t line = perdure::medium::line_bytes, page = perdure::medium::page_bytes;
 
-/// A file of its own, mapped.
+/// A mapped file of its own.
 class Bytes {
  public:
   Bytes(const std::string& path, std::size_t n) : n_(n) {
@@ -73,7 +82,7 @@ struct Asked {
 };
 
 struct Spent {
-  double store_ns = 0, flush_ns = 0;  // a store's
+  double store_ns = 0, flush_ns = 0;  // per store
 };
 
 template <class Mark, class Flush>
@@ -84,7 +93,7 @@ Spent spend(const Asked& asked, const Bytes& bytes, Mark mark, Flush flush) {
   };
   Spent spent;
   Rng rng(7, 0);
-  for (unsigned round = 0; round <= asked.rounds; ++round) {  // the first warms up
+  for (unsigned round = 0; round <= asked.rounds; ++round) {  // the first round warms up
     const auto start = Clock::now();
     for (std::uint64_t i = 0; i < asked.stores; ++i) {
       const std::uint64_t at = rng.below(asked.bytes / 8) * 8;
@@ -121,7 +130,7 @@ Spent measure(const Asked& asked, const Bytes& bytes) {
   if (asked.form == "pages") {
     const auto marks = std::make_unique<std::atomic<std::uint8_t>[]>(asked.bytes / page);
     return spend(
-        // as LineMarks' pages
+        // Like the pages of LineMarks.
         asked, bytes,
         [&](std::uint64_t at) { marks[at / page].store(1, std::memory_order_release); },
         [&] {

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
+<<<<<<< HEAD:bench/dudetm/recovery_main.cpp
 // perdure_bench_redo_recovery: one measurement of the recovery of a redo log (shadow's and
 // dudetm's: one function), for D-Recovery (papers/figures/dudetm_log.py). A process of its own
 // makes an array, closes and opens, stores runs of words at places drawn uniformly until its log
 // holds so many bytes, and ends without closing. Measured: the recovery that the next opening
 // makes, by its own clock. The array is compared with what was stored. Exit: 0, 1 when something
+=======
+// perdure_bench_redo_recovery: one measurement of the recovery of a redo log (shadow and dudetm
+// share the function), for D-Recovery (bench/figures/dudetm_log.py). A child process makes an
+// array, closes and opens, stores runs of words at places drawn uniformly until its log holds the
+// given number of bytes, and exits without closing. Measured is the recovery of the next opening,
+// by its own clock. The array is compared with what was stored. Exit status: 0, or 1 when something
+>>>>>>> lang1:bench/figures/cpp/redo_recovery.cpp
 // failed.
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -32,7 +40,7 @@ using Pool = perdure::Pool<Root, perdure::engines<perdure::shadow_none>>;
 
 struct Asked {
   std::string path, delays = "none";
-  // words of a run, runs of a transaction
+  // Words per run, runs per transaction.
   std::uint64_t log_bytes = 64 << 20, home_bytes = 64 << 20, run = 1, each = 8;
   unsigned threads = 0;
   bool held = false;
@@ -46,14 +54,14 @@ perdure::Options options_of(const Asked& asked) {
   o.isolation = perdure::Isolation::caller;
   o.durability = asked.held ? perdure::durable : perdure::async;
   o.creation.threads = 1;
-  // what is checkpointed at 3/4 stays
+  // The log stays below 3/4, where a checkpoint would truncate it.
   o.creation.log_size = (asked.log_bytes + (8 << 20)) / 2 * 3 / 4096 * 4096;
   o.engine_options = perdure::papers::DudetmOptions{.volatile_log = 1 << 30};
   o.recovery.threads = asked.threads;
   return o;
 }
 
-// The transactions, in their order: f(first word of a run, its first value).
+// Calls f(first word of a run, its first value) for the transactions in their order.
 template <class F>
 void each_run(const Asked& asked, Rng& rng, std::uint64_t number, F&& f) {
   for (std::uint64_t i = 0; i < asked.each; ++i)
@@ -61,7 +69,7 @@ void each_run(const Asked& asked, Rng& rng, std::uint64_t number, F&& f) {
 }
 
 void until_the_log_holds(const Asked& asked) {
-  // never closed the second time
+  // The second pool is never closed.
   auto* pool = new std::optional<Pool>(Pool::open(asked.path, options_of(asked)));
   (*pool)->update([&](auto& tx, Root& root) {
     tx(root.words) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(asked.home_bytes));

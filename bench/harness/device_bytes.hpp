@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the kernel says this process caused to be written to devices. Thread safety: any.
+// The bytes that this process caused to be written to devices, as the kernel counts them. Thread
+// safety: any thread.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace bench {
 
-/// Bytes since the process began (proc(5), /proc/self/io, write_bytes); 0 where the kernel does not
-/// count. A file system in memory writes none.
+/// Bytes since the process began (proc(5), /proc/self/io, write_bytes); 0 if the kernel does not
+/// count them. A file system in memory writes none.
 inline double device_bytes() {
   std::ifstream io("/proc/self/io");
   std::string name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A process that ends as a kill leaves it, for what is to be recovered. Thread safety: call it
+// A process that ends as if it were killed, for measurements of recovery. Thread safety: call it
 // while no other thread runs.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace bench {
 
-/// Runs f in a process of its own, which ends without closing anything.
+/// Runs f in a child process, which exits without closing anything.
 template <class F>
 void in_a_killed_process(F f) {
   const pid_t child = ::fork();

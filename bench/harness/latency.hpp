@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How long a transaction takes until its thread knows that it is durable (DudeTM, ASPLOS '17,
-// section 5.3): an application performs one, asks up to where everything is durable, acknowledges
-// what that covers, and goes on. Where a system's update returns when it is durable, that is the
-// update's time.
-// Thread safety: a Latencies is one thread's; its results are gathered when the thread has ended.
+// The time until a transaction's thread knows that it is durable (DudeTM, ASPLOS '17, section 5.3):
+// an application performs a transaction, asks up to which id everything is durable, acknowledges
+// what that covers, and continues. If a system's update returns when it is durable, the latency is
+// the update's time.
+// Thread safety: a Latencies belongs to one thread; its results are collected after the thread has
+// ended.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ class Latencies {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// A transaction that began at `began` has the id `id`; `durable`: every id up to it is.
+  /// A transaction that began at `began` has the id `id`; every id up to `durable` is durable.
   void performed(Clock::time_point began, std::uint64_t id, std::uint64_t durable) {
     waiting_.push_back({id, began});
     acknowledge(durable);
@@ -33,7 +34,7 @@ class Latencies {
       microseconds_.push_back(
           std::chrono::duration<double, std::micro>(now - waiting_.front().began).count());
   }
-  /// All of several threads': {"latency_p50_us", ...}.
+  /// The percentiles over several threads: {"latency_p50_us", ...}.
   static std::map<std::string, double> percentiles(std::vector<Latencies>& threads) {
     std::vector<double> all;
     for (auto& t : threads) all.insert(all.end(), t.microseconds_.begin(), t.microseconds_.end());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The random numbers of every benchmark: xoroshiro128++ (Blackman and Vigna), seeded by splitmix64,
-// so that every system under test draws the same sequence for the same seed and thread. Small
-// enough that a transaction's figure is not the generator's.
-// Thread safety: one generator a thread.
+// so that every system under test draws the same sequence for the same seed and thread. It is cheap
+// enough not to dominate a transaction's time.
+// Thread safety: one generator per thread.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace bench {
 
-/// One well-mixed word of another: splitmix64's finisher.
+/// Mixes the bits of a word well: splitmix64's finisher.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
@@ -30,8 +30,8 @@ class Rng {
     return result;
   }
 
-  /// Uniform in [0, n), by multiplication (Lemire's way without the correction: n is at most 2^32,
-  /// the bias below 2^-32).
+  /// Uniform in [0, n), by multiplication (Lemire's method without the correction: n is at most
+  /// 2^32, the bias below 2^-32).
   std::uint64_t below(std::uint64_t n) noexcept { return ((operator()() >> 32) * n) >> 32; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Scratch: where a benchmark's files go. Thread safety: one thread.
+// Scratch: the directory for a benchmark's files. Thread safety: one thread.
 #pragma once
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace bench {
 
-/// A directory of its owner's own under the one given, gone with it.
+/// A directory below the given one that is removed with this object.
 class Scratch {
  public:
   explicit Scratch(const std::string& under) {

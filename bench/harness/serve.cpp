@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The command line that every benchmark executable has:
-//   --list                     the systems it holds, as JSON
+//   --list                     prints the systems that it contains, as JSON
 //   --system S --workload W    one cell: opens, fills, runs, audits, reopens, audits again; prints
 //                              the figures
-//   --system S --structure T --serve   opens and fills, then answers one JSON object a line, so
-//                                      that run.py can let many systems
-//     run in turn:  {"run": "sps-8", "threads": 1, "seconds": 0.3, "warmup": 0.05, "seed": 7}
+//   --system S --structure T --serve   opens and fills, then answers one JSON object per line, so
+//                                      that run.py can let many systems run in turn:
+//     {"run": "sps-8", "threads": 1, "seconds": 0.3, "warmup": 0.05, "seed": 7}
 //     {"audit": true}
-//     ("per_transaction": 8 and "idle": 50 are Cell's)
+//     ("per_transaction": 8 and "idle": 50 are members of Cell)
 //     ({"audit": true, "reopen": true} closes and opens first). End of input ends it.
-// Exit: 0, 1 when something failed or an audit found something, 2 for wrong arguments.
+// Exit status: 0, 1 when something failed or an audit found something, 2 for wrong arguments.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -55,8 +55,8 @@ Json audited(Session& session, bool reopen) {
   return {{"problems", session.audit()}, {"reopened", reopened}};
 }
 
-/// Waits until the file system has nothing left to write: what one system left behind is not
-/// another one's time.
+/// Waits until the file system has nothing left to write, so that no system is charged for the data
+/// of another one.
 void sync_file_system(const std::string& directory) {
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;

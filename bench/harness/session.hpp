@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the harness knows of a system under test: a list of systems, each opening Sessions. A
-// Session holds one filled structure (an array, a table, a store) in one system and is asked to run
-// cells over it: one workload, so many threads, so many seconds. It lives through all rounds of a
-// benchmark; run.py holds one process a system and lets them run in turn.
+// The harness's view of a system under test: a list of systems, each of which opens Sessions. A
+// Session contains one filled structure (an array, a table, a store) in one system and runs cells
+// over it: one workload, a number of threads, a number of seconds. It lives through all rounds of a
+// benchmark; run.py keeps one process per system and lets the processes run in turn.
 // Thread safety: one caller; run() starts and joins its own threads.
 #pragma once
 
@@ -16,24 +16,25 @@
 
 namespace bench {
 
-/// What a session is opened with.
+/// The parameters with which a session is opened.
 struct Setting {
   std::string structure;  ///< "sps", "hash", "rb", "kv", ...
-  /// where its files go; made by the caller, removed by the caller
+  /// The directory for its files; the caller makes and removes it.
   std::string directory;
-  /// bytes of a log, a thread's where each has its own (0: the system's default)
+  /// Bytes of a log; of each thread's log if every thread has its own (0: the system's default).
   std::uint64_t log_size = 0;
-  /// Perdure's emulated medium: the delays of a paper (medium::Delays::named)
+  /// Perdure's emulated medium: the delays of a paper (medium::Delays::named).
   std::string delays = "none";
-  std::string medium = "emulated";  ///< Perdure's
-  /// Perdure's logs, where its engine has one a thread (0: its default)
+  std::string medium = "emulated";  ///< Perdure's medium
+  /// The number of Perdure's logs, if its engine has one per thread (0: its default).
   unsigned rings = 0;
-  /// REWIND's batch logs: records that share a fence (0: the engine's default)
+  /// REWIND's batch logs: the number of records that share a fence (0: the engine's default).
   unsigned log_group = 0;
-  unsigned max_threads = 2;   ///< the most threads a cell will ask for
+  unsigned max_threads = 2;   ///< the maximum number of threads of a cell
   unsigned value_bytes = 8;   ///< of the structures whose values may have several words
-  std::uint64_t records = 0;  ///< of the structures that have any number (0: their default)
-  /// DudeTM: transactions combined to a record (perdure::Options), as the next three
+  std::uint64_t records = 0;  ///< of the structures whose size can be chosen (0: their default)
+  /// DudeTM: the number of transactions combined into one record (perdure::Options); the next three
+  /// are DudeTM's, too.
   unsigned persist_group = 0;
   bool compress = false;
   std::uint64_t volatile_log = 0, shadow_size = 0;
@@ -47,22 +48,23 @@ struct Cell {
   double seconds = 0.3;
   double warmup = 0.05;
   std::uint64_t seed = 1;
-  /// operations of one transaction, where the workload has single ones
+  /// Operations of one transaction, if the workload has single ones.
   unsigned per_transaction = 1;
-  unsigned idle_percent = 0;  ///< of a thread's time in which it sleeps
-  /// each operation's time until it is durable is taken, too (harness/latency.hpp)
+  unsigned idle_percent = 0;  ///< percentage of its time that a thread sleeps
+  /// Whether the time until each operation is durable is measured, too (harness/latency.hpp).
   bool latency = false;
 };
 
 struct Outcome {
   std::uint64_t operations = 0;  ///< in the measured time
-  std::uint64_t writes = 0;      ///< those of them that changed something
-  double seconds = 0;            ///< the longest thread's time, the final wait for durability in it
-  double rate = 0;               ///< operations a second, summed over the threads
-  /// the processor's time that the threads had, summed: less than their time where they waited or
-  /// were put off
+  std::uint64_t writes = 0;      ///< those of the operations that changed something
+  /// The longest thread's time, including the final wait for durability.
+  double seconds = 0;
+  double rate = 0;  ///< operations per second, summed over the threads
+  /// The processor time of the threads, summed: less than their elapsed time if they waited or were
+  /// preempted.
   double cpu_seconds = 0;
-  /// what the system counted over the cell (warm-up too): commits, fences, log_bytes, ...
+  /// The system's counters over the cell (including the warm-up): commits, fences, log_bytes, ...
   std::map<std::string, double> counters;
 };
 
@@ -74,10 +76,10 @@ class Session {
   virtual ~Session() = default;
 
   virtual Outcome run(const Cell& cell) = 0;
-  /// Looks at the structure as a whole; what is wrong with it, empty when it is right.
+  /// Checks the whole structure; returns the problems, none if it is right.
   virtual std::vector<std::string> audit() = 0;
-  /// Closes the store and opens it again, where the system keeps one: then audit() sees what is
-  /// durable. False: nothing to reopen.
+  /// Closes the store and opens it again, if the system is persistent: then audit() sees what is
+  /// durable. Returns false if there is nothing to reopen.
   virtual bool reopen() { return false; }
   /// What should be recorded beside the figures: the medium, the log's size, a version.
   virtual std::string describe() = 0;
@@ -87,7 +89,7 @@ struct System {
   std::string name;   ///< "plain", "pmemobj", "shadow/stm:group", ...
   std::string about;  ///< one line
   std::vector<std::string> structures;
-  unsigned max_threads;  ///< 1 where the system can't isolate
+  unsigned max_threads;  ///< 1 if the system can't isolate
   std::function<std::unique_ptr<Session>(const Setting&)> open;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one loop in which everything is measured: so many threads call their worker over and over,
-// first to warm up, then for a fixed time. A thread's clock stops after its worker has settled:
-// where a system acknowledges before it is durable, the wait for the last one is in the figure.
-// Thread safety: run_timed has one caller; make(thread) is called in the thread that the worker is
-// for.
+// The loop that measures everything: a number of threads call their worker repeatedly, first to
+// warm up, then for a fixed time. A thread's clock stops after its worker has settled: if a system
+// acknowledges before a transaction is durable, the wait for the last transaction is included.
+// Thread safety: run_timed has one caller; make(thread) is called in the thread that will use the
+// worker.
 #pragma once
 
 #include <time.h>
@@ -23,16 +23,16 @@ namespace bench {
 /// What one call of a worker did.
 struct Step {
   bool wrote = false;  ///< it changed something
-  int grown = 0;       ///< elements more (+1) or fewer (-1)
+  int grown = 0;       ///< change of the number of elements: +1, 0 or -1
 };
 
-/// All that the workers of a cell did.
+/// The sum over the workers of a cell.
 struct Tally {
   std::uint64_t operations = 0, writes = 0;  ///< in the measured time
   double seconds = 0, rate = 0;
-  double cpu_seconds = 0;            ///< the processor's time that the threads had in it, summed
-  std::uint64_t all_operations = 0;  ///< warm-up included
-  std::int64_t grown = 0;            ///< warm-up included
+  double cpu_seconds = 0;            ///< the processor time of the threads in it, summed
+  std::uint64_t all_operations = 0;  ///< including the warm-up
+  std::int64_t grown = 0;            ///< including the warm-up
 };
 
 inline double thread_cpu_seconds() {
@@ -42,7 +42,7 @@ inline double thread_cpu_seconds() {
 }
 
 /// Sleeps so that its thread is idle for a share of its time. It sleeps when it owes a millisecond:
-/// shorter sleeps are mostly the kernel's.
+/// shorter sleeps would consist mostly of the kernel's overhead.
 class Idle {
  public:
   void rest(unsigned percent) {
@@ -52,7 +52,7 @@ class Idle {
     if (owed_ < 1e-3) return;
     std::this_thread::sleep_for(std::chrono::duration<double>(owed_));
     since_ = Clock::now();
-    // what it overslept is not owed again
+    // Time that it overslept is subtracted.
     owed_ -= std::chrono::duration<double>(since_ - now).count();
   }
 
@@ -62,13 +62,13 @@ class Idle {
   double owed_ = 0;
 };
 
-/// `make(thread)` returns a worker: `Step operator()()`, and `settle()`, after which all that it
-/// did is durable.
+/// `make(thread)` returns a worker: `Step operator()()`, and `settle()`, after which everything
+/// that it did is durable.
 template <class Make>
 Tally run_timed(const Cell& cell, Make make) {
   using Clock = std::chrono::steady_clock;
   enum Phase : int { waiting, warming, measuring, over };
-  constexpr unsigned batch = 16;  // calls between two looks at the phase
+  constexpr unsigned batch = 16;  // calls between two checks of the phase
 
   struct alignas(128) Own {
     Tally tally;

@@ -2,7 +2,8 @@
 //
 // Berkeley DB's B-tree with transactions. Waiting: its default, the log is synced at commit
 // (threads share a sync). Not waiting: DB_TXN_WRITE_NOSYNC (the log is written at commit, not
-// synced). What a transaction reads it locks; a deadlock ends one of the two, which is run again.
+// synced). A transaction locks what it reads; a deadlock aborts one of the two transactions, which
+// runs again.
 #include <db.h>
 
 #include <stdexcept>
@@ -13,7 +14,7 @@
 namespace bench {
 namespace {
 
-struct Deadlock {};  // the transaction is run again
+struct Deadlock {};  // the transaction runs again
 
 void check(int code, const char* what) {
   if (code == DB_LOCK_DEADLOCK || code == DB_LOCK_NOTGRANTED) throw Deadlock();
@@ -26,7 +27,8 @@ DBT thing(std::string_view bytes) {
   t.size = static_cast<u_int32_t>(bytes.size());
   return t;
 }
-/// What a get fills: the library's own memory, in malloc's care, since threads share the handle.
+/// The buffer that a get fills: malloc's memory, which the library allocates because threads share
+/// the handle.
 class Found {
  public:
   explicit Found(std::string_view bytes = {}) : dbt_(thing(bytes)) { dbt_.flags = DB_DBT_REALLOC; }

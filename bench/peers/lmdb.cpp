@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // LMDB. Waiting: its default, a commit syncs. Not waiting: MDB_NOSYNC. It has one writer; its own
-// lock makes the threads wait.
+// lock makes other threads wait.
 #include <lmdb.h>
 
 #include <stdexcept>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The workloads' Model (bench/workloads/models.md) over a Peer: a row of a table is a record, its
-// key the table's number and the row's key, its value the row's bytes. A transaction works on
-// copies of the rows it finds; those that were stored to are put when it ends. A table's number is
-// its place in the Root, which is a record, too. An array is a table of its own, an element a
-// record.
-// Thread safety: a PeerTx is one transaction's; a PeerHost as its Peer.
+// key consists of the table's number and the row's key, its value is the row's bytes. A transaction
+// works on copies of the rows that it finds; copies that were stored to are put when it ends. A
+// table's number is its position in the Root, which is a record, too. An array is a table of its
+// own, in which an element is a record.
+// Thread safety: a PeerTx belongs to one transaction; a PeerHost is as safe as its Peer.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ struct PeerModel {
     Field(T v = {}) : value(v) {}  // NOLINT(google-explicit-constructor): stands where a T would
     T value;
   };
-  /// Of an array alone: rows refer to each other by their keys.
+  /// Only for an array: rows refer to each other by their keys.
   template <class T>
   struct Link {
     std::uint64_t table = 0;
@@ -61,7 +61,7 @@ struct PeerArray {
   PeerElement<T> operator[](std::uint64_t i) const { return {table, i}; }
 };
 
-/// A table's number and a key, in their order.
+/// The record key of a table's number and a row's key; it keeps their order.
 inline std::string record_key(std::uint64_t table, std::uint64_t key) {
   std::string bytes(9, '\0');
   bytes[0] = static_cast<char>(table);
@@ -114,7 +114,7 @@ class PeerTx {
     transaction_.put(record_key(element.table, element.index),
                      {reinterpret_cast<const char*>(&value), sizeof value});
   }
-  /// An array; one a Root is enough.
+  /// An array; one per Root is enough.
   template <class Field>
   PeerModel::Ref<Field> allocate(std::uint64_t) {
     return {first_array};
@@ -124,7 +124,7 @@ class PeerTx {
     return new (memory_.allocate(sizeof(Row), alignof(Row))) Row(args...);
   }
 
-  // For PeerTable; `table` is a place in the root.
+  // Used by PeerTable; `table` is an address within the root.
   template <class Row>
   Row* find(const void* table, std::uint64_t key) {
     const std::uint64_t number = number_of(table);
@@ -139,7 +139,7 @@ class PeerTx {
   void insert(const void* table, std::uint64_t key, Row* row) {
     rows_.push_back({number_of(table), key, reinterpret_cast<std::byte*>(row), sizeof(Row), true});
   }
-  /// Whether the row was there.
+  /// Returns whether the row existed.
   bool erase(const void* table, std::uint64_t key) {
     const std::uint64_t number = number_of(table);
     const bool held = std::erase_if(rows_, [&](const Loaded& l) {
@@ -147,7 +147,8 @@ class PeerTx {
                       }) != 0;
     return transaction_.erase(record_key(number, key)) || held;
   }
-  /// f(key, row) for up to n rows from a key on; what this transaction changed is not seen.
+  /// Calls f(key, row) for up to n rows from a key on; it does not see the changes of this
+  /// transaction.
   template <class Row, class F>
   void scan(const void* table, std::uint64_t from, std::uint64_t n, F f) {
     const std::uint64_t number = number_of(table);
@@ -158,7 +159,7 @@ class PeerTx {
       return true;
     });
   }
-  /// The body has ended: what it stored to is put.
+  /// Called when the body has ended: puts the rows that it stored to.
   void put_changed() {
     for (const Loaded& l : rows_)
       if (l.changed)
@@ -199,7 +200,7 @@ class PeerTx {
         l->changed = true;
         return;
       }
-    // else a row that is not in a table yet
+    // Otherwise it is a row that is not in a table yet.
     if (at >= root_ && at < root_ + root_bytes_) root_changed_ = true;
   }
 
@@ -213,7 +214,7 @@ class PeerTx {
   std::pmr::monotonic_buffer_resource memory_{first_.data(), first_.size()};
 };
 
-/// A table of rows, under the calls of tpcc_tree.hpp and open_table.hpp.
+/// A table of rows, with the calls of tpcc_tree.hpp and open_table.hpp.
 template <class Model, class Row>
 class PeerTable {
  public:
@@ -249,7 +250,7 @@ class PeerTable {
   }
 
  private:
-  char place_ = 0;  // an address of its own
+  char place_ = 0;  // gives the object an address of its own
 };
 
 template <class Root>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_peers: the stores Perdure is compared with, those whose libraries CMake found.
+// perdure_bench_peers: the stores that Perdure is compared with, those whose libraries CMake found.
 #include "bench/peers/peer.hpp"
 
 int main(int argc, char** argv) {

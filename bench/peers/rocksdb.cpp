@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RocksDB's TransactionDB (pessimistic: what an update reads it locks, so that transactions are
-// serializable), with WriteOptions.sync (its write groups let threads share a sync), or without. A
-// view reads a snapshot. Its defaults otherwise; recycled log files (recycle_log_file_num) brought
-// nothing here.
+// RocksDB's TransactionDB (pessimistic: an update locks what it reads, so that transactions are
+// serializable), with WriteOptions.sync (its write groups let threads share a sync), or without it.
+// A view reads a snapshot. All other options have their defaults; recycled log files
+// (recycle_log_file_num) made no difference here.
 #include <rocksdb/db.h>
 #include <rocksdb/utilities/transaction.h>
 #include <rocksdb/utilities/transaction_db.h>
@@ -16,7 +16,7 @@
 namespace bench {
 namespace {
 
-struct Conflict {};  // the transaction is run again
+struct Conflict {};  // the transaction runs again
 
 void check(const rocksdb::Status& status) {
   if (status.IsBusy() || status.IsTimedOut() || status.IsTryAgain()) throw Conflict();
@@ -91,7 +91,7 @@ class Rocksdb final : public Peer {
 
   void update(const Body& body) override {
     for (;;) {
-      // rolls back when it goes uncommitted
+      // Its destructor rolls back if the transaction was not committed.
       const std::unique_ptr<rocksdb::Transaction> tx(db_->BeginTransaction(write_));
       Updating updating(*tx);
       try {

@@ -2,10 +2,10 @@
 //
 // SQLite: one table of blobs in WAL mode, prepared statements, BEGIN IMMEDIATE. Waiting:
 // synchronous=FULL. Not waiting: synchronous=NORMAL (syncs at checkpoints only; a power cut may
-// lose the last commits) and OFF (never syncs). A transaction takes one of the connections that
-// nobody uses.
-// SQLite has one writer: a mutex in front of it spares the threads its busy handler's sleeps, which
-// would cost it much at 16 threads.
+// lose the last commits) and OFF (never syncs). A transaction takes a connection that is not in
+// use.
+// SQLite has one writer: a mutex before it spares the threads the sleeps of its busy handler, which
+// would be expensive at 16 threads.
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ class Connection final : public Peer::Transaction {
           ::usleep(50);
           return 1;
         },
-        nullptr);  // a checkpointer of another connection
+        nullptr);  // a checkpoint of another connection
     run("PRAGMA journal_mode=WAL");
     run("CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID");
     begin_ = prepare("BEGIN IMMEDIATE");

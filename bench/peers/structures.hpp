@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What stands for a structure of nodes on a store that has a structure of its own: the same keys
-// and values, the same operations, the store's own tree. `Like` is the workload whose place it
-// takes. Thread safety: as PeerTx.
+// Stand-ins for structures of nodes on a store that has a structure of its own: the same keys and
+// values and the same operations, on the store's own tree. `Like` is the workload that a stand-in
+// replaces. Thread safety: as PeerTx.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct PeerValue {
   }
 };
 
-/// In the place of a set of keys (key_set.hpp): values of so many words.
+/// Replaces a set of keys (key_set.hpp): values of `words` words.
 template <class Like, unsigned words>
 struct PeerSet {
   struct Root {
@@ -67,7 +67,7 @@ struct PeerSet {
   }
 };
 
-/// In the place of DudeTM's insertions (dude_inserts.hpp): a key and its value are put.
+/// Replaces DudeTM's insertions (dude_inserts.hpp): puts a key and its value.
 template <class Like>
 struct PeerInserts {
   struct Root {
@@ -104,8 +104,8 @@ struct PeerInserts {
   }
 
  private:
-  /// Whether the key is new; the value is put in any case, as the table that it stands for stores
-  /// it.
+  /// Returns whether the key is new; the value is put in any case, because the table that this
+  /// replaces stores it in any case.
   template <class Host>
   static bool put(Host& host, std::uint64_t key) {
     return host.update([key](auto& tx, Root& root) {
@@ -119,7 +119,7 @@ struct PeerInserts {
   }
 };
 
-/// In the place of the library's containers (kv_table.hpp).
+/// Replaces the library's containers (kv_table.hpp).
 struct PeerCalls {
   struct Root {
     char place = 0;

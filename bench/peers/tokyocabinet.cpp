@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tokyo Cabinet's B+-tree database, a transaction an update, synchronised with the device when it
-// ends (BDBOTSYNC), as Blurred Persistence's KVStore has it (MSST '15, Table I). It isolates
-// nothing by itself: one thread.
+// Tokyo Cabinet's B+-tree database, one transaction per update, synchronised with the device at its
+// end (BDBOTSYNC), as in Blurred Persistence's KVStore (MSST '15, Table I). It does not isolate, so
+// it runs on one thread.
 #include <tcbdb.h>
 
 #include <stdexcept>

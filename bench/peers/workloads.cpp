@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Every workload on a Peer: those of tables and arrays as they are, those of nodes as
-// structures.hpp has them. Instantiated once, for all peers.
+// Every workload on a Peer: workloads of tables and arrays run as they are, those of nodes run as
+// in structures.hpp. Instantiated once, for all peers.
 #include "bench/peers/structures.hpp"
 
 namespace bench {

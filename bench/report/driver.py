@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Systems under test as processes that run in turn.
 
-Each system is one process (bench/harness/serve.cpp, --serve) that opened and filled its structure; it answers one request a line. A
-process that is not asked is stopped (SIGSTOP), so that its background threads take nothing from the one that is measured.
+Each system is one process (bench/harness/serve.cpp, --serve) that opened and filled its structure;
+it answers one request per line. A process without a request is stopped (SIGSTOP), so that its
+background threads take no time from the measured one.
 """
 
 import json
@@ -20,7 +21,7 @@ class Failed(Exception):
 
 
 def list_systems(executable):
-    """What an executable holds: a list of {name, about, structures, max_threads}."""
+    """The systems of an executable: a list of {name, about, structures, max_threads}."""
     done = subprocess.run([executable, "--list"], capture_output=True, text=True, timeout=60)
     if done.returncode != 0:
         raise Failed(f"{executable} --list: {done.stderr.strip()}")
@@ -28,19 +29,24 @@ def list_systems(executable):
 
 
 class Process:
-    """One system with one structure. ask() wakes it, asks, and stops it again."""
+    """One system with one structure. ask() wakes it, sends a request, and stops it again."""
 
     def __init__(self, executable, system, structure, directory, options=(), environment=None):
         self.system = system
         self.describe = ""
         self._errors = tempfile.TemporaryFile(mode="w+")
-        command = [str(executable), "--serve", "--system", system, "--structure", structure, "--dir", str(directory), *map(str, options)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+        command = [
+            str(executable), "--serve", "--system", system, "--structure", structure, "--dir",
+            str(directory), *map(str, options)
+        ]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         stderr=self._errors,
                                          env={**os.environ, **(environment or {})})
         self._unread = b""
 
     def wait_ready(self, timeout=300):
-        """Waits until the structure is filled; then the process sleeps until it is asked."""
+        """Waits until the structure is filled; then the process is stopped until the next
+        request."""
         self.describe = self._answer(timeout)["describe"]
         self._process.send_signal(signal.SIGSTOP)
 
@@ -60,7 +66,7 @@ class Process:
         return answer
 
     def close(self):
-        """Lets the process end by itself (it removes its files); kills it when it does not."""
+        """Lets the process exit by itself (it removes its files); kills it if it does not."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGCONT)
             self._process.stdin.close()
@@ -73,7 +79,8 @@ class Process:
         self._errors.close()
 
     def _answer(self, timeout):
-        """The next line. Reads the pipe itself: a buffered reader and select() do not go together."""
+        """Returns the next line. It reads the pipe itself, because a buffered reader and select()
+        do not work together."""
         fd, end = self._process.stdout.fileno(), time.monotonic() + timeout
         while b"\n" not in self._unread:
             left = end - time.monotonic()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the figures were taken on: recorded in the JSON and printed above the tables."""
+"""The machine on which the figures were measured: recorded in the JSON and printed above the
+tables."""
 
 import os
 import platform
@@ -25,18 +26,19 @@ def _text(path):
 
 
 def file_system(directory):
-    """(type, mount point) of the file system that a directory lies on."""
+    """Returns (type, mount point) of the file system on which a directory lies."""
     path, best = os.path.realpath(directory), ("unknown", "")
     for line in Path("/proc/mounts").read_text().splitlines():
         _, mount, kind, *_ = line.split()
         mount = mount.encode().decode("unicode_escape")
-        if (path == mount or path.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(best[1]):
+        if (path == mount or path.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(
+                best[1]):
             best = (kind, mount)
     return best
 
 
 def _compiler(build_dir):
-    """Compiler and flags of the build that is measured, from CMake's own records."""
+    """Compiler and flags of the measured build, from CMake's own records."""
     wanted = {}
     try:
         for line in (Path(build_dir) / "CMakeCache.txt").read_text().splitlines():
@@ -48,17 +50,20 @@ def _compiler(build_dir):
     compiler = wanted.get("CMAKE_CXX_COMPILER", "c++")
     kind = wanted.get("CMAKE_BUILD_TYPE", "")
     try:
-        compiler = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=20).stdout.splitlines()[0]
+        compiler = subprocess.run([compiler, "--version"], capture_output=True, text=True,
+                                  timeout=20).stdout.splitlines()[0]
     except (OSError, IndexError, subprocess.TimeoutExpired):
         pass
-    flags = f"{wanted.get('CMAKE_CXX_FLAGS', '')} {wanted.get('CMAKE_CXX_FLAGS_' + kind.upper(), '')}".strip()
+    flags = (f"{wanted.get('CMAKE_CXX_FLAGS', '')} "
+             f"{wanted.get('CMAKE_CXX_FLAGS_' + kind.upper(), '')}").strip()
     return f"{compiler}; {kind}: {flags}"
 
 
 def _revision():
     try:
         here = Path(__file__).resolve().parent
-        return subprocess.run(["git", "-C", here, "describe", "--always", "--dirty"], capture_output=True, text=True,
+        return subprocess.run(["git", "-C", here, "describe", "--always", "--dirty"],
+                              capture_output=True, text=True,
                               timeout=20).stdout.strip() or "unknown"
     except (OSError, subprocess.TimeoutExpired):
         return "unknown"
@@ -88,7 +93,9 @@ def facts(build_dir, directory):
 
 def lines(f):
     return [
-        f"machine   {f['cpu']}, {f['cpus']} CPUs{' (virtual machine)' if f['hypervisor'] == 'yes' else ''}, {f['memory']}, {f['kernel']}, "
+        f"machine   {f['cpu']}, {f['cpus']} "
+        f"CPUs{' (virtual machine)' if f['hypervisor'] == 'yes' else ''}, {f['memory']}, "
+        f"{f['kernel']}, "
         f"load {f['load']:.1f}",
         f"medium    {f['directory']} on {f['file_system']}",
         f"build     {f['compiler']}; revision {f['revision']}",

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`./dev bench micro`: SPS, hash table and red-black tree in memory, on every system, beside the hardware's ceiling and the bound.
+"""`./dev bench micro`: SPS, hash table and red-black tree in memory, on every system, compared with
+the hardware's ceiling and the bound.
 
-The ceiling is one 64-byte non-temporal record and one fence a transaction, nothing else. The bound of a workload is what no durable
-transaction of this kind can pass: plain memory's time for each operation, plus the ceiling's for each that writes.
+The ceiling is one 64-byte non-temporal record and one fence per transaction, nothing else. The
+bound of a workload is what no durable transaction of this kind can exceed: plain memory's time for
+each operation, plus the ceiling's for each operation that writes.
 """
 
 from dataclasses import dataclass
@@ -18,7 +20,8 @@ BEFORE = ["plain", "plain-huge", "ceiling", "pmemobj"]  # shown first, in this o
 
 @dataclass(frozen=True)
 class Aim:
-    """`workload` on `threads`: the rate of shadow, durable, against something, wanted to be at least `wanted` times that."""
+    """On `workload` with `threads`, shadow's durable rate should be at least `wanted` times a
+    reference rate."""
 
     workload: str
     threads: int
@@ -26,25 +29,40 @@ class Aim:
     wanted: float
 
     def text(self):
-        what = {"bound": "of the bound", "ceiling": "of the ceiling", "pmemobj": "times libpmemobj", "own": "times its own one thread"}
-        return f"{self.workload}, {self.threads} thread{'s' if self.threads > 1 else ''}: {what[self.against]}"
+        what = {
+            "bound": "of the bound", "ceiling": "of the ceiling", "pmemobj": "times libpmemobj",
+            "own": "times its own one thread"
+        }
+        return (
+            f"{self.workload}, {self.threads} thread{'s' if self.threads > 1 else ''}: "
+            f"{what[self.against]}")
 
 
 AIMED = "shadow:durable"
-AIMS = ([Aim("sps-1", 1, "ceiling", 0.75), Aim("sps-1", 1, "pmemobj", 7), Aim("sps-64", 1, "pmemobj", 20),
-         Aim("hash-100", 1, "pmemobj", 4.5), Aim("rb-100", 1, "pmemobj", 2.2)]
-        + [Aim(w, 1, "bound", 0.75) for ws in STRUCTURES.values() for w in ws]
-        + [Aim("sps-1", 2, "own", 1.15), Aim("hash-100", 2, "own", 1.25), Aim("rb-100", 2, "own", 1.6),
-           Aim("hash-0", 2, "own", 1.8), Aim("rb-0", 2, "own", 1.8)])
+AIMS = ([
+    Aim("sps-1", 1, "ceiling", 0.75),
+    Aim("sps-1", 1, "pmemobj", 7),
+    Aim("sps-64", 1, "pmemobj", 20),
+    Aim("hash-100", 1, "pmemobj", 4.5),
+    Aim("rb-100", 1, "pmemobj", 2.2)
+] + [Aim(w, 1, "bound", 0.75) for ws in STRUCTURES.values() for w in ws] + [
+    Aim("sps-1", 2, "own", 1.15),
+    Aim("hash-100", 2, "own", 1.25),
+    Aim("rb-100", 2, "own", 1.6),
+    Aim("hash-0", 2, "own", 1.8),
+    Aim("rb-0", 2, "own", 1.8)
+])
 
 
 def is_core(name):
-    """Shown in --quick, measured longer: everything but the engines' other concurrency controls."""
+    """Systems shown in --quick and measured longer: all but the engines' other concurrency
+    controls."""
     return "/" not in name
 
 
 def make_runners(found, args):
-    """Runners of the systems that were found, peers apart from libpmemobj left out, in the order in which they are shown."""
+    """Runners of the systems that were found, without peers other than libpmemobj, in the order in
+    which they are shown."""
     runners = []
     for s in found:
         if "sps" not in s.structures or s.peer and s.name != "pmemobj":
@@ -52,13 +70,19 @@ def make_runners(found, args):
         seconds = args.seconds if is_core(s.name) else args.seconds / 3
         runners.append(Runner(s.name, s.executable, s.name, s.max_threads, seconds))
         if s.name == "plain":
-            # The same, in huge pages: the engines' shadow memory has them where the system gives them. Not the bound's plain.
-            runners.append(Runner("plain-huge", s.executable, "plain", 1, seconds, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}))
+            # The same in huge pages, which the engines' shadow memory has if the system provides
+            # them. It is not the plain memory of the bound.
+            runners.append(
+                Runner("plain-huge", s.executable, "plain", 1, seconds,
+                       {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}))
     if args.quick:
         runners = [r for r in runners if is_core(r.name)]
     if args.engine:
         wanted = [*BEFORE, *args.engine]
-        runners = [r for r in runners if any(r.name == w or r.name.startswith((w + ":", w + "/")) for w in wanted)]
+        runners = [
+            r for r in runners
+            if any(r.name == w or r.name.startswith((w + ":", w + "/")) for w in wanted)
+        ]
     rank = {name: n for n, name in enumerate(BEFORE)}
     return sorted(runners, key=lambda r: (rank.get(r.name, len(rank)), not is_core(r.name)))
 
@@ -66,11 +90,15 @@ def make_runners(found, args):
 def bound_rates(figures, workload):
     plain, ceiling = figures.rates(workload, "plain", 1), figures.rates(workload, "ceiling", 1)
     share = figures.write_share(workload, "plain", 1)
-    return {r: 1 / (1 / plain[r] + share / ceiling[r]) for r in plain.keys() & ceiling.keys() if plain[r] and ceiling[r]}
+    return {
+        r: 1 / (1 / plain[r] + share / ceiling[r]) for r in plain.keys() & ceiling.keys()
+        if plain[r] and ceiling[r]
+    }
 
 
 def against(figures, aim_or_name, workload, system, threads):
-    """The ratio of a system's rate to "bound", "own" or another system's rate on as many threads."""
+    """The ratio of a system's rate to "bound", "own" or another system's rate on the same number of
+    threads."""
     rates = figures.rates(workload, system, threads)
     if aim_or_name == "bound":
         return ratio(rates, bound_rates(figures, workload))
@@ -80,8 +108,11 @@ def against(figures, aim_or_name, workload, system, threads):
 
 
 def workload_table(figures, workload, names, threads):
-    head = ["", *(c for t in threads for c in ((f"{t} thread{'s' if t > 1 else ''}", "M/s (min..max)"), *extra_heads(t))),
-            ("per", "fences"), ("commit", "log bytes"), ("check-", "points"), ("", "aborts")]
+    head = [
+        "", *(c for t in threads
+              for c in ((f"{t} thread{'s' if t > 1 else ''}", "M/s (min..max)"), *extra_heads(t))),
+        ("per", "fences"), ("commit", "log bytes"), ("check-", "points"), ("", "aborts")
+    ]
     rows = []
     for name in names:
         if not any((workload, name, t) in figures.keys() for t in threads):
@@ -99,8 +130,12 @@ def workload_table(figures, workload, names, threads):
             for key, value in figures.counters(workload, name, t).items():
                 total[key] = total.get(key, 0) + value
         commits = total.get("commits", 0)
-        row += [table.per(total.get("fences"), commits, 2), table.per(total.get("log_bytes"), commits, 0),
-                table.count(total.get("checkpoints")), table.percent(total.get("aborts"), commits + total.get("aborts", 0))]
+        row += [
+            table.per(total.get("fences"), commits, 2),
+            table.per(total.get("log_bytes"), commits, 0),
+            table.count(total.get("checkpoints")),
+            table.percent(total.get("aborts"), commits + total.get("aborts", 0))
+        ]
         rows.append(row)
     return head, rows
 
@@ -110,7 +145,7 @@ def extra_heads(threads):
 
 
 def judge(figures):
-    """[(aim, spread or None)]"""
+    """Returns [(aim, spread or None)]."""
     return [(aim, against(figures, aim.against, aim.workload, AIMED, aim.threads)) for aim in AIMS]
 
 
@@ -120,14 +155,18 @@ def print_report(data, threads):
         print(f"\n{workload}: {workloads.title(workload)}")
         bound = spread(bound_rates(figures, workload).values())
         if bound:
-            print(f"bound: {table.millions(bound)} M/s = plain's time for each operation + the ceiling's for each that writes "
-                  f"({figures.write_share(workload, 'plain', 1):.0%})")
+            print(
+                f"bound: {table.millions(bound)} M/s = plain's time for each operation + the "
+                "ceiling's for each that writes "
+                f"({figures.write_share(workload, 'plain', 1):.0%})")
         table.show(*workload_table(figures, workload, names, threads))
     put_off, cells = figures.put_off()
     if put_off * 20 > cells:
-        print(f"\nthe machine was busy: in {put_off} of {cells} one-thread cells other programs had the processor for 5 % of the time "
-              "or more: read these figures as a hint")
-    verdicts = [(aim.text(), aim.wanted, found) for aim, found in judge(figures) if aim.workload in data["workloads"] and aim.threads in threads]
+        print(
+            f"\nthe machine was busy: in {put_off} of {cells} one-thread cells other programs "
+            "had the processor for 5 % of the time or more: read these figures as a hint")
+    verdicts = [(aim.text(), aim.wanted, found) for aim, found in judge(figures)
+                if aim.workload in data["workloads"] and aim.threads in threads]
     if any(found for _, _, found in verdicts):
         print(f"\naims of {AIMED}: medians of the rounds' ratios")
         table.show_aims(verdicts)
@@ -138,12 +177,20 @@ def run(args, found, directory):
     runners = make_runners(found, args)
     wanted = [w for ws in STRUCTURES.values() for w in ws]
     figures, progress, described, failures = Figures(), Progress(), {}, []
-    options = ["--log-size", str(args.log_size << 20), "--max-threads", str(max(args.threads)), "--delays", args.delays]
+    options = [
+        "--log-size",
+        str(args.log_size << 20), "--max-threads",
+        str(max(args.threads)), "--delays", args.delays
+    ]
     for structure, chosen in STRUCTURES.items():
-        told, bad = run_structure(structure, chosen, runners, args.threads, args.rounds, args.warmup, directory, options, figures, progress)
+        told, bad = run_structure(structure, chosen, runners, args.threads, args.rounds,
+                                  args.warmup, directory, options, figures, progress)
         described.update(told)
         failures += bad
-    return {"figures": figures, "runners": runners, "described": described, "failures": failures, "workloads": wanted}
+    return {
+        "figures": figures, "runners": runners, "described": described, "failures": failures,
+        "workloads": wanted
+    }
 
 
 def as_json(data, threads):
@@ -153,9 +200,17 @@ def as_json(data, threads):
             if aim.workload in data["workloads"] and aim.threads in threads]
     ratios = []
     for workload, system, count in figures.keys():
-        ratios.append({"workload": workload, "system": system, "threads": count,
-                       **{"of_" + name: r.as_json() for name in ("bound", "ceiling", "pmemobj", "own")
-                          if (r := against(figures, name, workload, system, count)) is not None}})
-    bounds = {w: b.as_json() for w in data["workloads"] if (b := spread(bound_rates(figures, w).values())) is not None}
-    return {"systems": data["described"], "cells": figures.as_json(), "bounds": bounds, "ratios": ratios, "aims": aims,
-            "failures": data["failures"]}
+        ratios.append({
+            "workload": workload, "system": system, "threads": count, **{
+                "of_" + name: r.as_json() for name in ("bound", "ceiling", "pmemobj", "own")
+                if (r := against(figures, name, workload, system, count)) is not None
+            }
+        })
+    bounds = {
+        w: b.as_json() for w in data["workloads"]
+        if (b := spread(bound_rates(figures, w).values())) is not None
+    }
+    return {
+        "systems": data["described"], "cells": figures.as_json(), "bounds": bounds,
+        "ratios": ratios, "aims": aims, "failures": data["failures"]
+    }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Opens systems, runs their cells in interleaved rounds, audits them at the end."""
+"""Opens systems, runs their cells in interleaved rounds, and audits them at the end."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ from .driver import Failed, Process
 
 @dataclass
 class Runner:
-    """A system and how it is started."""
+    """A system and how to start it."""
 
     name: str  # as it is shown
     executable: str
@@ -20,11 +20,13 @@ class Runner:
     seconds: float  # a cell's measured time
     environment: dict = field(default_factory=dict)
     options: tuple = ()
-    rename: dict = field(default_factory=dict)  # workload -> what this system is asked for instead
+    # Workload -> the workload that this system runs instead.
+    rename: dict = field(default_factory=dict)
 
 
 class Progress:
-    """One line on standard error that is written over; plain lines where that is no terminal."""
+    """One line on standard error that is overwritten; plain lines if standard error is not a
+    terminal."""
 
     def __init__(self):
         self._start, self._live, self._width = time.monotonic(), sys.stderr.isatty(), 0
@@ -39,8 +41,9 @@ class Progress:
         sys.stderr.flush()
 
 
-def run_structure(structure, workloads, runners, threads, rounds, warmup, directory, options, figures, progress, parallel=2, seed=1, latency=False):
-    """All cells of one structure. Returns ({name: describe}, [failures])."""
+def run_structure(structure, workloads, runners, threads, rounds, warmup, directory, options,
+                  figures, progress, parallel=2, seed=1, latency=False):
+    """Runs all cells of one structure. Returns ({name: describe}, [failures])."""
     described, failures, processes = {}, [], {}
 
     def failed(name, error):
@@ -50,7 +53,8 @@ def run_structure(structure, workloads, runners, threads, rounds, warmup, direct
 
     try:
         def start(runner):
-            kept = Process(runner.executable, runner.system, structure, directory, (*options, *runner.options), runner.environment)
+            kept = Process(runner.executable, runner.system, structure, directory,
+                           (*options, *runner.options), runner.environment)
             processes[runner.name] = kept
             try:
                 kept.wait_ready()
@@ -73,11 +77,17 @@ def run_structure(structure, workloads, runners, threads, rounds, warmup, direct
                     for count in threads:
                         if count > runner.max_threads or runner.name not in processes:
                             continue
-                        progress(f"{structure}: round {number + 1} of {rounds}: {workload}, {runner.name}, {count} threads")
-                        request = {"run": runner.rename.get(workload, workload), "threads": count, "seconds": runner.seconds,
-                                   "warmup": warmup, "seed": seed + number, "latency": latency}
+                        progress(
+                            f"{structure}: round {number + 1} of {rounds}: {workload}, "
+                            f"{runner.name}, {count} threads")
+                        request = {
+                            "run": runner.rename.get(workload, workload), "threads": count,
+                            "seconds": runner.seconds, "warmup": warmup, "seed": seed + number,
+                            "latency": latency
+                        }
                         try:
-                            figures.add(workload, runner.name, count, number, processes[runner.name].ask(request))
+                            figures.add(workload, runner.name, count, number,
+                                        processes[runner.name].ask(request))
                         except Failed as error:
                             failed(runner.name, error)
 
@@ -88,12 +98,17 @@ def run_structure(structure, workloads, runners, threads, rounds, warmup, direct
             try:
                 for request in ({"audit": True}, {"audit": True, "reopen": True}):
                     answer = processes[runner.name].ask(request, timeout=300)
-                    when = "after it was opened again" if answer["reopened"] else "after the last round"
-                    failures += [f"{structure}: {runner.name}: {when}: {problem}" for problem in answer["problems"]]
+                    when = "after it was opened again" if answer[
+                        "reopened"] else "after the last round"
+                    failures += [
+                        f"{structure}: {runner.name}: {when}: {problem}"
+                        for problem in answer["problems"]
+                    ]
             except Failed as error:
                 failed(runner.name, error)
     finally:
         for process in processes.values():
             process.close()
-    progress(f"{structure}: {len(described)} systems, {rounds} rounds of {', '.join(workloads)}", last=True)
+    progress(f"{structure}: {len(described)} systems, {rounds} rounds of {', '.join(workloads)}",
+             last=True)
     return described, failures

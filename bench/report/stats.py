@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures over rounds: the median with its spread (min..max), and ratios taken round by round.
+"""Figures over rounds: the median with its spread (min..max), and ratios computed round by round.
 
-A machine's speed drifts over minutes; two systems that ran one after the other in the same round saw the same machine. So a ratio is
-the median of the rounds' ratios, not the ratio of two medians.
+A machine's speed drifts over minutes; two systems that ran one after the other in the same round
+saw the same machine. A ratio is therefore the median of the rounds' ratios, not the ratio of two
+medians.
 """
 
 import statistics
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Spread:
-    """A median of several rounds and what it lies between."""
+    """A median of several rounds with their minimum and maximum."""
 
     median: float
     low: float
@@ -30,7 +31,7 @@ def spread(values):
 
 
 class Figures:
-    """What was measured: (workload, system, threads) -> one outcome a round."""
+    """The measurements: (workload, system, threads) -> one outcome per round."""
 
     def __init__(self):
         self._outcomes = {}
@@ -42,14 +43,16 @@ class Figures:
         return self._outcomes.keys()
 
     def rates(self, workload, system, threads):
-        """Operations a second by round."""
-        return {r: o["rate"] for r, o in self._outcomes.get((workload, system, threads), {}).items()}
+        """Operations per second by round."""
+        return {
+            r: o["rate"] for r, o in self._outcomes.get((workload, system, threads), {}).items()
+        }
 
     def rate(self, workload, system, threads):
         return spread(self.rates(workload, system, threads).values())
 
     def counters(self, workload, system, threads):
-        """Every counter's sum over the rounds (warm-ups included)."""
+        """Every counter's sum over the rounds (including warm-ups)."""
         total = {}
         for outcome in self._outcomes.get((workload, system, threads), {}).values():
             for name, value in outcome["counters"].items():
@@ -57,7 +60,10 @@ class Figures:
         return total
 
     def counter_median(self, workload, system, threads, name):
-        found = [o["counters"].get(name) for o in self._outcomes.get((workload, system, threads), {}).values()]
+        found = [
+            o["counters"].get(name)
+            for o in self._outcomes.get((workload, system, threads), {}).values()
+        ]
         return spread(found)
 
     def write_share(self, workload, system, threads):
@@ -66,14 +72,19 @@ class Figures:
         return sum(o["writes"] for o in outcomes) / operations if operations else 0.0
 
     def put_off(self):
-        """(cells, of how many): one-thread cells whose thread had the processor for less than 95 % of its time: the machine was busy."""
-        shares = [o["cpu_seconds"] / o["seconds"] for (_, _, threads), rounds in self._outcomes.items() if threads == 1
-                  for o in rounds.values() if o["seconds"]]
+        """(cells, total): one-thread cells whose thread had the processor for less than 95 % of its
+        time, because the machine was busy."""
+        shares = [
+            o["cpu_seconds"] / o["seconds"] for (_, _, threads), rounds in self._outcomes.items()
+            if threads == 1 for o in rounds.values() if o["seconds"]
+        ]
         return sum(s < 0.95 for s in shares), len(shares)
 
     def as_json(self):
-        return [{"workload": w, "system": s, "threads": t, "rate": self.rate(w, s, t).as_json(),
-                 "rounds": [{"round": r, **o} for r, o in sorted(rounds.items())]} for (w, s, t), rounds in self._outcomes.items()]
+        return [{
+            "workload": w, "system": s, "threads": t, "rate": self.rate(w, s, t).as_json(),
+            "rounds": [{"round": r, **o} for r, o in sorted(rounds.items())]
+        } for (w, s, t), rounds in self._outcomes.items()]
 
 
 def ratio(above, below):

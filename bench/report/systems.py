@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The systems that the benchmark executables hold, and how they are chosen: by engine, concurrency control (TM) and mode."""
+"""The systems of the benchmark executables, and how they are chosen: by engine, concurrency control
+(TM) and mode."""
 
 import sys
 from dataclasses import dataclass
@@ -7,7 +8,8 @@ from dataclasses import dataclass
 from .driver import Failed, list_systems
 
 EXECUTABLES = ("perdure_bench_engines", "perdure_bench_pmemobj", "perdure_bench_peers")
-BOUNDS = ("plain", "nvm", "ceiling", "raw")  # not durable, or not a transaction: what the others are held against
+# Not durable, or not a transaction: references for the others.
+BOUNDS = ("plain", "nvm", "ceiling", "raw")
 NOT_WAITING = ("nosync", "normal", "off")
 DEFAULT = "shadow:durable"
 
@@ -30,7 +32,7 @@ class System:
 
     @property
     def tm(self):
-        """"" is the engine's own."""
+        """The TM; "" is the engine's own."""
         return self.name.partition(":")[0].partition("/")[2]
 
     @property
@@ -45,45 +47,61 @@ class System:
 
     @property
     def waits(self):
-        """An update is durable when it returns."""
+        """Whether an update is durable when it returns."""
         return not self.bound and self.mode in ("durable", "group")
 
 
 def find(build_dir):
-    """Every System of what was built. The first executable has to be there."""
+    """Every System of the build. The first executable must exist."""
     found = []
     for n, name in enumerate(EXECUTABLES):
         path = build_dir / "bench" / name
         if path.exists():
-            found += [System(s["name"], str(path), s["about"], tuple(s["structures"]), s["max_threads"], s["max_threads"] > 1, n != 0) for s in list_systems(path)]
+            found += [
+                System(s["name"], str(path), s["about"], tuple(s["structures"]), s["max_threads"],
+                       s["max_threads"] > 1, n != 0) for s in list_systems(path)
+            ]
         elif n == 0:
-            raise Failed(f"{path} is not there; build it first: ./dev build --preset bench --target bench/all")
+            raise Failed(
+                f"{path} is not there; build it first: ./dev build --preset bench --target "
+                "bench/all")
         else:
-            print(f"bench: {path} was not built (PERDURE_BENCH_PMEMOBJ is OFF): left out", file=sys.stderr)
+            print(f"bench: {path} was not built (PERDURE_BENCH_PMEMOBJ is OFF): left out",
+                  file=sys.stderr)
     return found
 
 
 def choose(systems, engines=(), tms=(), modes=(), structure=None):
-    """Those that match; an empty choice is the usual one: every engine that isolates over its own TM, durable, and the peers that wait.
+    """The systems that match; an empty choice is the usual one: every engine that isolates over its
+    own TM, durable, and the peers that wait.
 
-    `engines` may name a system whole ("shadow/stm:async"), an engine ("shadow") or a peer ("lmdb"); a name that matches nothing is refused."""
+    `engines` may name a whole system ("shadow/stm:async"), an engine ("shadow") or a peer ("lmdb");
+    a name that matches nothing is refused."""
     def wanted(system):
         whole = system.name in engines or system.name.partition(":")[0] in engines
         if engines and not whole and system.engine not in engines:
             return False
         if system.name in engines:
             return True
-        # An engine's plain name is its own TM, or what isolates least there is of it.
+        # An engine's plain name means its own TM or, if it has none, the one that isolates least.
         tm_fits = system.tm in tms if tms else whole or not system.tm
-        mode_fits = system.mode in modes if modes else system.waits and system.mode == "durable" or system.bound
-        return tm_fits and mode_fits and (bool(engines) or system.peer or system.isolates or system.bound)
+        mode_fits = (system.mode in modes
+                     if modes else system.waits and system.mode == "durable" or system.bound)
+        return tm_fits and mode_fits and (bool(engines) or system.peer or system.isolates or
+                                          system.bound)
 
     names = {n for s in systems for n in (s.name, s.engine, s.name.partition(":")[0])}
     for name in engines:
         if name not in names:
-            raise Failed(f"found engine '{name}', expected some of {', '.join(sorted({s.engine for s in systems}))}, or a system's whole name (./dev bench list)")
-    for what, asked, there in (("tm", tms, {s.tm for s in systems if not s.peer}), ("mode", modes, {s.mode for s in systems})):
+            raise Failed(
+                f"found engine '{name}', expected some of "
+                f"{', '.join(sorted({s.engine for s in systems}))}, or a system's whole name "
+                "(./dev bench list)")
+    for what, asked, there in (("tm", tms, {s.tm for s in systems if not s.peer}),
+                               ("mode", modes, {s.mode for s in systems})):
         for name in asked:
             if name not in there:
-                raise Failed(f"found --{what} '{name}', expected some of {', '.join(sorted(t for t in there if t))}")
+                raise Failed(
+                    f"found --{what} '{name}', expected some of "
+                    f"{', '.join(sorted(t for t in there if t))}")
     return [s for s in systems if wanted(s) and (structure is None or structure in s.structures)]

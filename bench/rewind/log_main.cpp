@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_rewind_log: one point of one of the figures 3 to 6 of the REWIND paper (section
-// 5.1); papers/figures/rewind_log.py runs many in turn.
-//   intensity   one transaction of many stores with computation between, beside the same without a
-//               log
-//   skip        logging and commit of one transaction among the records of others, beside its
-//               stores without a log
+// 5.1); bench/figures/rewind_log.py runs many in turn.
+//   intensity   one transaction of many stores with computation between them, and the same without
+//               a log
+//   skip        logging and commit of one transaction among the records of others, and its stores
+//               without a log
 //   rollback    the same, rolled back
 //   recovery    the same, left unfinished by a crash among committed transactions that were not
 //               cleared
-//   mixed       transactions side by side, a part of them left unfinished; all of it, and the
+//   mixed       interleaved transactions, of which a part is left unfinished; the total, and the
 //               recovery
-//   threads     short transactions of several threads, with one log or one each (section 4.7)
-//   checkpoint  many short transactions beside checkpoints, and without
+//   threads     short transactions of several threads, with one log or one log per thread (section
+//               4.7)
+//   checkpoint  many short transactions with checkpoints, and without
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdio>
@@ -56,7 +57,7 @@ Json intensity(const Point& p) {
           {"store_ns", store_ns}};
 }
 
-/// One transaction's stores, with those of ten others between.
+/// One transaction's stores, interleaved with those of ten others.
 double interleaved(Rig& rig, const Point& p, Transaction& target,
                    std::vector<Transaction>& others) {
   double seconds = 0;
@@ -114,13 +115,13 @@ Json recovery(const Point& p) {
 
 Json mixed(const Point& p) {
   Rig rig(p.rig);
-  std::vector<Transaction> all(p.skip + 1);  // each has so many records of others between its own
+  std::vector<Transaction> all(p.skip + 1);  // each has `skip` records of others between its own
   const auto left =
       static_cast<std::uint64_t>(static_cast<double>(all.size()) * p.percent / 100 + 0.5);
   const auto start = Clock::now();
   for (std::uint64_t i = 0; i < p.updates; ++i)
     for (std::size_t t = 0; t < all.size(); ++t) rig.update(all[t], t * p.updates + i, i + 1);
-  // clearing is left out of the figure
+  // Clearing is not measured.
   for (std::size_t t = left; t < all.size(); ++t) rig.commit(all[t], false);
   double seconds = seconds_since(start);
   perdure::engine::Recovery report;
@@ -163,8 +164,8 @@ Json checkpoint(const Point& p) {
   return {{"seconds", seconds}, {"checkpoints", made.load()}, {"records_left", rig.records()}};
 }
 
-// Threads with one log, or with one each, where nothing of one waits for another: what a log
-// without a lock could come to at most.
+// Threads with one log, or with one log per thread, where no thread waits for another: the upper
+// bound for a log without a lock.
 Json threads(const Point& p) {
   RigOptions options = p.rig;
   options.logs = p.distributed ? p.threads : 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The B+-tree of REWIND's figures 7 to 10 in one system, for what a benchmark's cell can't ask:
-// transactions of several operations, rollback, and recovery of what a killed process left. An
-// update inserts its record where the key is absent and removes it where it is present.
-// Thread safety: transact() by many threads, where the system was opened with `threads` of more
+// The B+-tree of REWIND's figures 7 to 10 in one system, for what a benchmark's cell does not
+// offer: transactions of several operations, rollback, and recovery of what a killed process left.
+// An update inserts its record if the key is absent and removes it if it is present.
+// Thread safety: many threads may call transact() if the system was opened with `threads` of more
 // than one.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace bench {
 
 struct TreeOp {
   std::uint64_t key;
-  bool update;  ///< else a look-up, which reads the record
+  bool update;  ///< otherwise a look-up, which reads the record
 };
 
 struct TreeSetting {
@@ -36,18 +36,17 @@ class Tree {
   Tree& operator=(const Tree&) = delete;
   virtual ~Tree() = default;
 
-  /// One transaction, durable when this returns; look-ups alone are none, where the system can read
-  /// without.
+  /// Runs one transaction, which is durable when this returns. Look-ups alone need no transaction
+  /// if the system can read without one.
   virtual void transact(std::span<const TreeOp> ops) = 0;
-  /// Makes the updates, in one transaction, then rolls it back: how many seconds that took.
+  /// Makes the updates in one transaction, then rolls it back; returns the seconds of the rollback.
   virtual double roll_back(std::span<const TreeOp> ops) = 0;
-  /// Closes and opens: nothing is then left in the log.
+  /// Closes and opens: the log is empty afterwards.
   virtual void reopen() = 0;
-  /// How many records there are, the whole tree looked at. Throws std::runtime_error when something
-  /// is wrong.
+  /// Checks the whole tree and returns its number of records. Throws std::runtime_error when
+  /// something is wrong.
   virtual std::uint64_t audit() = 0;
-  /// How many transactions were found in the log when it was opened; 0 where the system does not
-  /// tell.
+  /// The number of transactions that opening found in the log; 0 if the system does not report it.
   virtual std::uint64_t recovered() { return 0; }
   virtual std::string describe() = 0;
 };

@@ -2,12 +2,13 @@
 //
 // The tree in Berkeley DB: its own B-tree, the same records (an 8-byte key, 24 bytes), transactions
 // whose log is synced at commit. On the emulated medium (tmpfs) each 64-byte line that it writes
-// with a system call is charged as Perdure's medium charges one, through the hooks that the library
-// has for its system calls; what its cache keeps in DRAM is not. An update deletes, and puts where
-// there was nothing to delete.
+// with a system call is charged like a line of Perdure's medium, through the library's hooks for
+// its system calls; what its cache keeps in DRAM is not charged. An update deletes the record, and
+// puts it if there was nothing to delete.
 //
-// On one thread the environment has no locking, which is kinder to it. On more, updates hold a
-// mutex, which rules deadlocks out, and look-ups read uncommitted records, as in REWIND's section
+// On one thread the environment has no locking, which favours it. On more, updates hold a mutex,
+// which rules deadlocks out, and look-ups read uncommitted records, as in REWIND's section 5.2.
+// Thread safety: see Tree.
 // 5.2. Thread safety: see Tree.
 #include <db.h>
 #include <unistd.h>
@@ -25,7 +26,8 @@
 namespace bench {
 namespace {
 
-perdure::medium::ModelDelay* charge = nullptr;  // the library's hooks have no argument of ours
+// global, because the library's hooks take no argument of ours.
+perdure::medium::ModelDelay* charge = nullptr;
 
 void charged(int file, std::uint64_t at, std::int64_t n) {
   if (n <= 0) return;

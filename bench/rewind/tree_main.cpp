@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_rewind_tree: one measurement for REWIND's figures 7 to 10
+<<<<<<< HEAD:bench/rewind/tree_main.cpp
 // (papers/figures/rewind_tree.py): a tree of 100,000 records is made and then
 //   run       so many operations, so many in a transaction, some per cent of them updates: their
 //             seconds
 //   rollback  one transaction of so many updates is rolled back: its seconds
 //   recovery  a process of its own runs so many transactions, and ends without closing: the seconds
+=======
+// (bench/figures/rewind_tree.py). It makes a tree of 100,000 records and then measures:
+//   run       a number of operations, with a number of them per transaction and a percentage of
+//             updates: their seconds
+//   rollback  the rollback of one transaction with a number of updates: its seconds
+//   recovery  a child process runs a number of transactions, and exits without closing: the seconds
+>>>>>>> lang1:bench/figures/cpp/rewind_tree.cpp
 //             of the next opening
-//   threads   each thread runs so many operations, an insert/delete pair or a look-up: the seconds
-//             until all have ended
-// The tree is closed and opened before, so that its making is in no log, and audited after. Exit:
-// 0, 1 when something failed, 2 for wrong arguments.
+//   threads   each thread runs a number of operations, an insert/delete pair or a look-up: the
+//             seconds until all have ended
+// The tree is closed and opened before the measurement, so that the log contains nothing of its
+// making, and audited afterwards. Exit status: 0, 1 when something failed, 2 for wrong arguments.
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
@@ -51,13 +59,13 @@ std::unique_ptr<Tree> open(const TreeSetting& setting) {
   return open_perdure_tree(setting);
 }
 
-/// On a file REWIND's checkpoint waits for the device once a record that it removes, minutes for a
-/// whole tree's: recovery empties the log at once.
+/// On a file REWIND's checkpoint waits for the device once per record that it removes, which takes
+/// minutes for a whole tree: recovery empties the log at once.
 bool never_closed(const TreeSetting& setting) {
   return setting.store.medium == "file" && setting.system != "berkeleydb";
 }
 
-/// Half of all keys.
+/// Inserts half of all keys.
 void fill(Tree& tree) {
   std::vector<TreeOp> order(Tree::keys);
   for (std::uint64_t i = 0; i < Tree::keys; ++i) order[i] = {i, true};
@@ -68,7 +76,7 @@ void fill(Tree& tree) {
     tree.transact(std::span(order).subspan(i, a_transaction));
 }
 
-/// A tree of half of all keys, none of its making in the log.
+/// A tree of half of all keys, with nothing of its making in the log.
 std::unique_ptr<Tree> made(const TreeSetting& setting) {
   if (never_closed(setting)) {
     in_a_killed_process([&] {
@@ -92,7 +100,7 @@ std::vector<TreeOp> drawn(const Asked& asked, std::uint64_t n, unsigned percent,
   return ops;
 }
 
-/// How many records there should be, after each key in `ops` that is updated was toggled.
+/// The expected number of records, after each updated key in `ops` was toggled.
 class Expected {
  public:
   Expected() : present_(Tree::keys, false) {
@@ -165,7 +173,7 @@ Json recovery(const Asked& asked) {
   return j;
 }
 
-/// Thread t's share of look-ups: from 20 to 80 per cent, 50 on average.
+/// Thread t's percentage of look-ups: from 20 to 80, on average 50.
 unsigned lookups_of(unsigned t, unsigned threads) {
   return threads == 1 ? 50 : 20 + 60 * t / (threads - 1);
 }
@@ -185,7 +193,7 @@ Json threads(const Asked& asked) {
         while (!go.load(std::memory_order_relaxed)) std::this_thread::yield();
         for (const TreeOp& op : ops) {
           tree->transact({&op, 1});
-          if (op.update) tree->transact({&op, 1});  // the pair's other half
+          if (op.update) tree->transact({&op, 1});  // the other half of the pair
         }
       } catch (const std::exception& e) {
         failed[t] = e.what();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The tree of bench/workloads/bplus_tree.hpp in a pool: REWIND in all its compositions, isolated by
-// its caller (one thread, as the paper has it) or by the pool's lock, and Perdure's default engine
-// beside it.
+// its caller (one thread, as in the paper) or by the pool's lock, and Perdure's default engine for
+// comparison.
 #include <chrono>
 #include <stdexcept>
 

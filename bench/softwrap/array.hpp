@@ -2,9 +2,9 @@
 //
 // The array of SoftWrAP's micro-benchmarks (papers: SoftWrAP, MSST '15, sections V-B.2 and V-C): a
 // wrap stores to n random words of a large array. The paper's words have 4 bytes, ours 8. With
-// reuse, an element is with that probability the one which the wrap before had in its place
-// (V-C.5).
-// Thread safety: a Writer a thread, each on a part of its own.
+// reuse, an element is, with the given probability, the element that the previous wrap had in its
+// place (V-C.5).
+// Thread safety: one Writer per thread, each on a part of its own.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct ArrayRoot {
   static constexpr const char* layout_id = "bench::softwrap::ArrayRoot/1";
   typename Model::template Link<typename Model::template Field<std::uint64_t>> words;
 
-  /// For the library's check(): the heap blocks that this owns.
+  /// For the library's check(): the heap blocks that the root owns.
   template <class Tx, class F>
   void each_block(Tx& tx, F&& f) const {
     f(tx.read(words));
@@ -37,7 +37,7 @@ void make_array(Host& host, std::uint64_t count) {
       [count](auto& tx, auto& root) { tx.set(root.words, tx.template allocate<Word>(count)); });
 }
 
-/// A thread's wraps over words [first, first + count).
+/// The wraps of one thread over words [first, first + count).
 class Writer {
  public:
   Writer(std::uint64_t first, std::uint64_t count, unsigned elements, unsigned reuse_percent,
@@ -49,7 +49,7 @@ class Writer {
         at_(elements) {
     for (auto& a : at_) a = draw();
   }
-  /// Chooses the next wrap's words.
+  /// Chooses the words of the next wrap.
   void next() {
     for (auto& a : at_)
       if (reuse_percent_ == 0 || rng_.below(100) >= reuse_percent_) a = draw();
@@ -61,15 +61,15 @@ class Writer {
       for (std::size_t i = 0; i < at_.size(); ++i) tx.set(words[at_[i]], value_ + i);
     });
   }
-  /// After a wrap: what it stored is remembered for the audit.
+  /// Called after a wrap: remembers what it stored, for the audit.
   void note() {
     for (std::size_t i = 0; i < at_.size(); ++i) remember(at_[i], value_ + i);
     value_ += at_.size();
   }
-  /// Whether the words that were stored to last have what was stored. Throws std::runtime_error.
+  /// Checks that the words stored to last contain what was stored. Throws std::runtime_error.
   template <class Host>
   void audit(Host& host) {
-    std::sort(last_.begin(), last_.end());  // by word, then by value, which only grow
+    std::sort(last_.begin(), last_.end());  // by word, then by value; values only grow
     host.view([this](auto& tx, const auto& root) {
       const auto words = tx.get(root.words);
       for (std::size_t i = 0; i < last_.size(); ++i) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Open-loop arrivals: wraps are due at fixed intervals whether or not the one before has ended, and
-// a wrap's response time is counted from when it was due (papers: SoftWrAP, MSST '15, section
-// V-C.1). A rate of 0: each follows the one before, and its response time is its own.
-// Thread safety: a Schedule and a Times a thread.
+// Open-loop arrivals: wraps are due at fixed intervals whether or not the previous one has ended,
+// and a wrap's response time counts from when it was due (papers: SoftWrAP, MSST '15, section
+// V-C.1). With a rate of 0 each wrap follows the previous one, and its response time is its service
+// time.
+// Thread safety: one Schedule and one Times per thread.
 #pragma once
 
 #include <x86intrin.h>
@@ -18,7 +19,7 @@
 
 namespace bench::softwrap {
 
-/// Time-stamp counter ticks; read after what came before, and before what follows.
+/// Ticks of the time-stamp counter, read after all earlier instructions and before all later ones.
 inline std::uint64_t ticks() noexcept {
   _mm_lfence();
   const std::uint64_t t = __rdtsc();
@@ -31,10 +32,10 @@ inline double nanoseconds(std::uint64_t n) {
 
 class Schedule {
  public:
-  /// `rate`: arrivals a second, the first at once.
+  /// `rate`: arrivals per second; the first one is at once.
   explicit Schedule(double rate)
       : interval_(rate > 0 ? 1e9 / rate * perdure::medium::ticks_per_ns() : 0), start_(ticks()) {}
-  /// Waits until number `n` is due, and returns when that was.
+  /// Waits until number `n` is due, and returns the time at which it was due.
   [[nodiscard]] std::uint64_t wait(std::uint64_t n) const noexcept {
     if (interval_ <= 0) return ticks();
     const std::uint64_t due =
@@ -49,16 +50,16 @@ class Schedule {
   std::uint64_t start_;
 };
 
-/// What each of many wraps took.
+/// The times of many wraps.
 class Times {
  public:
   explicit Times(std::uint64_t expected) { ns_.reserve(expected); }
   void add(std::uint64_t taken) { ns_.push_back(nanoseconds(taken)); }
   void add(const Times& other) { ns_.insert(ns_.end(), other.ns_.begin(), other.ns_.end()); }
   [[nodiscard]] const std::vector<double>& ns() const noexcept { return ns_; }
-  /// In ns: mean, median, 99th hundredth, longest; `typical`, the median of the means of twenty
-  /// slices of them in order: what happens all the time is in each slice, alias tables' switches
-  /// for one; a moment in which the machine did something else is in few.
+  /// In ns: mean, median, 99th percentile, maximum; `typical` is the median of the means of twenty
+  /// consecutive slices: what happens regularly, such as the alias tables' switches, is in each
+  /// slice; a moment in which the machine did something else is in few.
   [[nodiscard]] nlohmann::ordered_json summary() const {
     if (ns_.empty()) return {};
     std::vector<double> sorted = ns_;

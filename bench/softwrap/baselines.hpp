@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What SoftWrAP is compared with in its paper (SoftWrAP, MSST '15, section V and Table I), on the
-// emulated medium. COST BASELINES ONLY: nothing here recovers.
-//   NonAtomic  each store goes home and its line is written back; one fence a wrap. n lines, 1
-//              fence. A crash within a wrap leaves a part of it.
-//   UndoLog    before each store a record with the word's old value, written back and fenced; at
-//              the close the stored lines and an end marker, one fence
-//              more. 2n + 1 lines and one for each record that lies across a line's end, n + 1
-//              fences. A record has the paper's 12 bytes: 4 that name the word, 8 of value. The
-//              marker and the stores share a fence, as the paper counts: a crash there may leave
-//              the one without the other.
-// Where free memory is is known in DRAM alone, and costs these two nothing. Thread safety: a
-// transaction a thread; who stores to a word isolates.
+// The baselines of SoftWrAP's paper (SoftWrAP, MSST '15, section V and Table I), on the emulated
+// medium. COST BASELINES ONLY: nothing here recovers.
+//   NonAtomic  each store goes to the data region and its line is written back; one fence per wrap.
+//              n lines, 1 fence. A crash within a wrap leaves a part of it.
+//   UndoLog    before each store a record with the word's old value is written back and fenced; at
+//              the close the stored lines and an end marker, with one more fence. 2n + 1 lines and
+//              one more for each record that crosses the end of a line, n + 1 fences. A record has
+//              the paper's 12 bytes: 4 that name the word, 8 of value. The marker and the stores
+//              share a fence, as the paper counts: a crash there may leave one without the other.
+// The places of free memory are kept in DRAM alone, and cost these two nothing. Thread safety: one
+// transaction per thread; the caller isolates the threads that store to the same word.
 #pragma once
 
 #include <array>
@@ -28,7 +27,7 @@
 
 namespace bench::softwrap {
 
-/// Home's bytes, cut off from its beginning, and a piece of log for each thread.
+/// The bytes of the data region, allocated from its beginning, and one piece of log per thread.
 class Memory {
  public:
   static constexpr std::uint64_t line = perdure::medium::line_bytes, log_part = 64 << 10;
@@ -55,7 +54,7 @@ class Memory {
            static_cast<std::uint64_t>(static_cast<const std::byte*>(home_address) -
                                       medium_->home());
   }
-  /// Whole lines.
+  /// Allocates whole lines.
   std::byte* allocate(std::uint64_t n) {
     const std::lock_guard lock(taking_);
     n = (n + line - 1) / line * line;
@@ -71,7 +70,7 @@ class Memory {
   std::uint64_t taken_ = 0;
 };
 
-/// What both have: reads, and words instead of values. `Derived` has word(offset, value), close().
+/// Shared by both: reads, and words instead of values. `Derived` has word(offset, value), close().
 template <class Derived>
 class BaselineTx {
  public:
@@ -133,13 +132,13 @@ class UndoLogTx : public BaselineTx<UndoLogTx> {
     std::uint64_t old = 0;
     std::memcpy(&old, medium_.at(at), 8);
     append(static_cast<std::uint32_t>((at - medium_.log_bytes()) / 8 + 1), old);
-    medium_.fence().or_throw();  // the old value is durable before home may change
+    medium_.fence().or_throw();  // the old value is durable before the data region may change
     medium_.store(at, value, 8);
     stored_.push_back(at);
   }
   void close() {
     for (const std::uint64_t at : stored_) medium_.flush(at, 8);
-    append(0, 0);  // the end
+    append(0, 0);  // the end marker
     medium_.fence().or_throw();
     stored_.clear();
     at_ = log_;
@@ -158,11 +157,11 @@ class UndoLogTx : public BaselineTx<UndoLogTx> {
     at_ += record_bytes;
   }
   const std::uint64_t log_;
-  std::uint64_t at_;                   // where the next record goes
+  std::uint64_t at_;                   // the position of the next record
   std::vector<std::uint64_t> stored_;  // in the open wrap
 };
 
-/// A root and wraps on it, as PoolHost has them.
+/// A root and wraps on it, like PoolHost.
 template <class Root, class Tx>
 class BaselineHost {
  public:
@@ -170,7 +169,7 @@ class BaselineHost {
   explicit BaselineHost(const Setup& setup)
       : memory_(setup), root_(reinterpret_cast<Root*>(memory_.allocate(sizeof(Root)))) {}
 
-  /// A wrap: f(tx, root).
+  /// Runs a wrap: f(tx, root).
   template <class F>
   void wrap(F&& f) {
     auto& tx = mine_[static_cast<std::size_t>(perdure::base::thread_slot())];
@@ -198,7 +197,7 @@ class BaselineHost {
  private:
   Memory memory_;
   Root* const root_;
-  // each thread's
+  // One per thread.
   std::array<std::unique_ptr<Tx>, static_cast<std::size_t>(perdure::base::max_threads)> mine_;
 };
 

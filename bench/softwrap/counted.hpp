@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counted: a transaction handle (bench/workloads/models.md) that counts what goes through it: each
-// get is a read of 8 bytes, each set a write, as the paper counts transactional reads and writes
-// (SoftWrAP, MSST '15, section V-D); and the lines that the writes are when those which follow one
-// another in a line count once, which is what its write buffer makes of them. Thread safety: none.
+// Counted: a transaction handle (bench/workloads/models.md) that counts its calls: each get is a
+// read of 8 bytes, each set a write, as the paper counts transactional reads and writes (SoftWrAP,
+// MSST '15, section V-D). It also counts the lines that are written if consecutive writes to one
+// line count once, as in the paper's write buffer. Thread safety: none.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ class Counted {
  private:
   Tx& tx_;
   Accesses& n_;
-  std::uintptr_t last_ = 0;  // the line that was written last
+  std::uintptr_t last_ = 0;  // the line of the previous write
 };
 
 }  // namespace bench::softwrap

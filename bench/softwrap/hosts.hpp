@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The systems of SoftWrAP's figures by name: the baselines, and pools of the library's instances,
-// opened as a program would that names its engine. The paper leaves isolation to the caller, so
+// opened as by a program that names its engine. The paper leaves isolation to the caller, so
 // instances are measured without any: "softwrap/none" aliases for all wraps (the paper's default),
-// "softwrap-local/none" for a wrap alone (IV-D); "shadow/none" is the library's default engine, for
-// comparison.
-// Thread safety: wrap() by as many threads as Setup says, on words of their own.
+// "softwrap-local/none" for one wrap alone (IV-D); "shadow/none" is the library's default engine,
+// for comparison.
+// Thread safety: as many threads as Setup says may call wrap(), on words of their own.
 #pragma once
 
 #include <optional>
@@ -31,8 +31,8 @@ class PoolHost {
     options_.engine = setup.system;
     options_.isolation = perdure::Isolation::caller;
     options_.creation.threads =
-        // slots: the workers', the opener's, the retiring thread's, and the last log, which threads
-        // share
+        // The slots: the workers', the opener's, the checkpoint thread's, and the last log, which
+        // the remaining threads share.
         setup.threads + 3;
     options_.creation.log_size = setup.log_size * options_.creation.threads;
     options_.engine_options =
@@ -57,7 +57,7 @@ class PoolHost {
       f(handle, root);
     });
   }
-  /// Nothing of what was done so far is left to be taken home.
+  /// Checkpoints, so that nothing done up to now remains to be written to the data region.
   void ready() { pool_->checkpoint(); }
   void settle() { pool_->checkpoint(); }
   void reopen() {
@@ -88,7 +88,7 @@ class PoolHost {
 using Instances =
     perdure::engines<perdure::softwrap_none, perdure::softwrap_local_none, perdure::shadow_none>;
 
-/// f(host) with the system that the set-up names; Root<Model> is what it holds.
+/// Calls f(host) with the system that the set-up names; the system contains a Root<Model>.
 template <template <class> class Root, class F>
 void with_host(const Setup& setup, F&& f) {
   const auto run = [&]<class Host>(std::type_identity<Host>) {

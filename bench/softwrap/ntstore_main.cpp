@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_softwrap_ntstore: one point of SoftWrAP's Figure 4 (papers: SoftWrAP, MSST '15,
-// section V-B.1): what a non-temporal store takes in a group of n, at random places or one behind
-// the other, on DRAM or behind the emulated write buffer. A store is a word of 8 bytes here, of 4
-// in the paper. A random one streams a line that has nothing but it; sequential ones are gathered
-// into lines, as the processor's write-combining buffers gather the paper's, and each full line is
-// streamed once. Printed: ns a store in the group alone, as the paper has it, and with the fence
-// behind it. Exit: 0, 1 when something failed.
+// section V-B.1): the time of a non-temporal store in a group of n, at random or consecutive
+// places, on DRAM or behind the emulated write buffer. A store is a word of 8 bytes here, of 4 in
+// the paper. A random store streams a line that contains nothing else; sequential stores are
+// gathered into lines, as the processor's write-combining buffers gather the paper's, and each full
+// line is streamed once. Printed: ns per store in the group alone, as in the paper, and including
+// the fence after it. Exit status: 0, or 1 when something failed.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
@@ -32,7 +32,7 @@ struct Asked {
 };
 
 struct Group {
-  std::uint64_t first = 0;            // sequential: the line it begins with
+  std::uint64_t first = 0;            // sequential: the line where it begins
   std::vector<std::uint64_t> places;  // random: lines
 };
 
@@ -74,7 +74,7 @@ nlohmann::ordered_json measure(const Asked& asked) {
   for (std::uint64_t g = 0; g < groups + groups / 10 + 1; ++g) {
     for (auto& at : group.places) at = rng.below(lines);
     group.first = rng.below(lines - asked.group / words - 1);
-    // what came before has warmed up
+    // The groups up to here were the warm-up.
     if (g == groups / 10 + 1) alone = fenced = 0, before = medium->counters().streamed_lines;
     const std::uint64_t start = ticks();
     store_all(*medium, asked, group);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A B+-tree of the kind that SoftWrAP's paper takes from the STX library (SoftWrAP, MSST '15,
+// A B+-tree like the one that SoftWrAP's paper takes from the STX library (SoftWrAP, MSST '15,
 // section V-D), for insertions: keys and data in sorted arrays of slots, each node with its level
-// and its number of used slots, leaves in a list, a search that walks the slots from the first
-// (which STX does where a node's keys are few), a full node split in the middle. STX chooses as
-// many slots as fill 256 bytes: 16 pairs of our 8-byte words in a leaf, 16 keys in an inner node.
-// Of the paper's 4-byte integers it would be 32 and 21; that shape is here too (nodes of 512
-// bytes), for the numbers of reads and writes. Written for this benchmark against a transaction
-// handle (bench/workloads/models.md); duplicates are refused. A key is at most the key on its right
-// in the inner node above. Thread safety: none.
+// and its number of used slots, leaves in a list, a search that walks the slots from the first (STX
+// does so if a node's keys are few), a full node split in the middle. STX chooses the number of
+// slots that fill 256 bytes: 16 pairs of our 8-byte words in a leaf, 16 keys in an inner node. For
+// the paper's 4-byte integers it would be 32 and 21; that shape is here too (nodes of 512 bytes),
+// for the numbers of reads and writes. Written for this benchmark on a transaction handle
+// (bench/workloads/models.md); duplicates are refused. A key is at most the key on its right in the
+// inner node above. Thread safety: none.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ struct StxRoot {
   typename Model::template Link<Leaf> first, last;
   typename Model::template Field<std::uint64_t> size;
 
-  /// For the library's check(): the heap blocks that this owns.
+  /// For the library's check(): the heap blocks that the root owns.
   template <class Tx, class F>
   void each_block(Tx& tx, F&& f) const {
     if (Node* const node = tx.read(top)) below(tx, node, f);
@@ -81,7 +81,7 @@ class StxTree {
                             most_levels = 32;
 
  public:
-  /// False: the key is there.
+  /// Returns false if the key exists.
   template <class Tx>
   static bool insert(Tx& tx, Root& root, std::uint64_t key, std::uint64_t data) {
     Node* node = tx.get(root.top);
@@ -123,7 +123,7 @@ class StxTree {
     return true;
   }
 
-  /// Whether the key is there, and its data.
+  /// Returns whether the key exists, and its data.
   template <class Tx>
   static bool find(Tx& tx, const Root& root, std::uint64_t key, std::uint64_t& data) {
     const Node* node = tx.get(root.top);
@@ -139,8 +139,8 @@ class StxTree {
     return true;
   }
 
-  /// What is wrong with the tree that should hold keys [0, n), each with data_of(key): empty when
-  /// nothing is.
+  /// The problems of a tree that should contain keys [0, n), each with data_of(key); empty if there
+  /// are none.
   template <class Tx, class DataOf>
   static std::vector<std::string> audit(Tx& tx, const Root& root, std::uint64_t n, DataOf data_of) {
     std::vector<std::string> problems;
@@ -150,7 +150,7 @@ class StxTree {
                            std::to_string(expected));
     };
     expect("size", tx.get(root.size), n);
-    std::uint64_t next = 0;  // the key that comes
+    std::uint64_t next = 0;  // the next expected key
     const Leaf *previous = nullptr, *leaf = tx.get(root.first);
     for (; leaf != nullptr && problems.empty(); previous = leaf, leaf = tx.get(leaf->next)) {
       expect("a leaf's level", tx.get(leaf->level), 0);
@@ -162,7 +162,7 @@ class StxTree {
     }
     expect("keys in the list of leaves", next, n);
     expect("the last leaf", tx.get(root.last) == previous ? 1 : 0, 1);
-    for (std::uint64_t key = 0; key < n && problems.empty(); ++key) {  // from the top
+    for (std::uint64_t key = 0; key < n && problems.empty(); ++key) {  // searched from the top
       std::uint64_t data = 0;
       expect("look-up of key " + std::to_string(key), find(tx, root, key, data) ? 1 : 0, 1);
       expect("looked-up data of key " + std::to_string(key), data, data_of(key));
@@ -171,7 +171,7 @@ class StxTree {
   }
 
  private:
-  /// What a full node has become besides itself: `right` has what is above `key`.
+  /// The result of splitting a full node: `right` has what is above `key`.
   struct Split {
     std::uint64_t key = 0;
     Node* right = nullptr;
@@ -192,7 +192,7 @@ class StxTree {
     tx.set(inner->used, std::uint64_t{0});
     return inner;
   }
-  /// The first slot whose key is not below `key`.
+  /// The first slot whose key is not smaller than `key`.
   template <class Tx, class Keys>
   static std::uint64_t lower_bound(Tx& tx, const Keys& keys, std::uint64_t used,
                                    std::uint64_t key) {
@@ -205,7 +205,7 @@ class StxTree {
   static void copy(Tx& tx, To& to, const From& from, std::uint64_t at, std::uint64_t end) {
     for (std::uint64_t i = at; i < end; ++i) tx.set(to[i - at], tx.get(from[i]));
   }
-  /// Makes room at `slot` of `used`.
+  /// Makes space at `slot` of `used`.
   template <class Tx, class Array>
   static void shift(Tx& tx, Array& array, std::uint64_t slot, std::uint64_t used) {
     for (std::uint64_t i = used; i > slot; --i) tx.set(array[i], tx.get(array[i - 1]));
@@ -233,7 +233,7 @@ class StxTree {
       tx.set(leaf->used, left_used);
       split = {tx.get(leaf->key[left_used - 1]), right};
       if (slot > left_used) {
-        // at left_used: above the left one's last, at most the right one's first
+        // At left_used: above the left leaf's last key, at most the right leaf's first.
         leaf = right;
         slot -= left_used;
         used -= left_used;
@@ -250,14 +250,14 @@ class StxTree {
     return true;
   }
 
-  /// The child at `slot` was split.
+  /// Called when the child at `slot` was split.
   template <class Tx>
   static Split insert_in_inner(Tx& tx, Inner* inner, std::uint64_t slot, std::uint64_t used,
                                const Split& below) {
     Split split;
     if (used == inner_slots) {
       Inner* const right = new_inner(tx, tx.get(inner->level));
-      const std::uint64_t middle = used / 2;  // its key goes up
+      const std::uint64_t middle = used / 2;  // its key goes to the parent
       copy(tx, right->key, inner->key, middle + 1, used);
       copy(tx, right->child, inner->child, middle + 1, used + 1);
       tx.set(right->used, used - middle - 1);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_softwrap_tree: one measurement for SoftWrAP's Figures 13 and 14
-// (papers/figures/softwrap_tree.py): an empty B+-tree (stx_tree.hpp) gets so many keys, in their
-// order or in a random one, a wrap each. Printed: ns an insertion, in all and for each tenth of
-// them, reads and writes of 8 bytes that went through the tree's hooks, how many lines the writes
-// are when those that follow one another in a line count once, and what the medium counted.
-// `settled_ns` ends when what was inserted last is home, too. The tree is then looked at as a
-// whole: each key and its data, in order through the leaves and from the top, before and after the
-// pool was closed and opened. Exit: 0, 1 when something failed, 2 for wrong arguments.
+// (bench/figures/softwrap_tree.py): an empty B+-tree (stx_tree.hpp) gets a number of keys, in their
+// order or in a random one, one wrap per key. Printed: ns per insertion, in total and for each
+// tenth of them; reads and writes of 8 bytes that went through the tree's hooks; the number of
+// lines if consecutive writes to one line count once; and the medium's counters. `settled_ns` ends
+// when the last insertion has been checkpointed, too. The whole tree is then checked: each key and
+// its data, in order through the leaves and from the top, before and after the pool was closed and
+// opened. Exit status: 0, 1 when something failed, 2 for wrong arguments.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -79,7 +79,7 @@ Json measure(Host& host, const Asked& asked) {
       Accesses n;
       bool inserted = false;
       host.wrap([&](auto& tx, auto& root) {
-        n = {};  // a wrap that found no room runs again
+        n = {};  // a wrap that found no log space runs again
         Counted counted(tx, n);
         inserted = StxTree<std::remove_cvref_t<decltype(root)>>::insert(counted, root, order[i],
                                                                         data_of(order[i]));
@@ -146,7 +146,7 @@ int main_of(int argc, char** argv) {
   try {
     const Scratch scratch(s.directory);
     s.directory = scratch.path();
-    // half-full leaves, and what is above them
+    // Half-full leaves, and the nodes above them.
     s.data_size = (std::uint64_t{64} << 20) + asked.inserts * 128;
     Json j;
     const auto with = [&](auto& host) { j = measure(host, asked); };

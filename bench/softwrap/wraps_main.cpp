@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_softwrap_wraps: one measurement for SoftWrAP's Tables I and II and Figures 5 to 12
-// (papers/figures/softwrap_wraps.py): wraps of n stores to random words of an array, at a rate or
-// one after the other, by some threads. Printed: response times (from when a wrap was due), service
-// times (from when it began), wraps a second, what the medium counted; with --trace each wrap's
-// response time and the lines that were written back meanwhile. `rate` ends with the last wrap;
-// `rate_settled`, of all wraps, those that warm up too, ends when all stores are home. The words
-// are looked at afterwards, before and after the pool is closed and opened. Exit: 0, 1 when
-// something failed, 2 for wrong arguments.
+// (bench/figures/softwrap_wraps.py): wraps of n stores to random words of an array, at a rate or
+// one after the other, by one or more threads. Printed: response times (from when a wrap was due),
+// service times (from when it began), wraps per second, the medium's counters; with --trace each
+// wrap's response time and the lines that were written back during it. `rate` ends with the last
+// wrap; `rate_settled`, of all wraps including the warm-up, ends when all stores have been
+// checkpointed. The words are checked afterwards, before and after the pool is closed and opened.
+// Exit status: 0, 1 when something failed, 2 for wrong arguments.
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdio>
@@ -34,16 +34,16 @@ struct Asked {
   std::uint64_t array_bytes = std::uint64_t{1} << 30, wraps = 20'000, warm = 1000;
   unsigned elements = 10, reuse_percent = 0;
   double rate = 0;
-  std::uint64_t trace = 0;  // so many wraps at the end
+  std::uint64_t trace = 0;  // the number of wraps at the end that are traced
 };
 
 struct Found {
   Times response, service;
   Json trace = Json::array();
-  double seconds = 0, all_seconds = 0;  // of the recorded wraps, of all
+  double seconds = 0, all_seconds = 0;  // of the recorded wraps, of all wraps
 };
 
-/// One thread's wraps, the first `warm` of them not recorded.
+/// The wraps of one thread; the first `warm` of them are not recorded.
 template <class Host>
 void work(Host& host, Writer& writer, const Asked& asked, Found& found) {
   const Schedule schedule(asked.rate);
@@ -61,7 +61,7 @@ void work(Host& host, Writer& writer, const Asked& asked, Found& found) {
     found.response.add(ended - due);
     found.service.add(ended - began);
     if (i < traced) continue;
-    // after the wrap's end: before the next one is due, where the rate allows
+    // Read after the wrap's end: before the next one is due, if the rate allows it.
     const std::uint64_t now = host.counts().flushed;
     found.trace.push_back({nanoseconds(due - schedule.start()) * 1e-6,
                            nanoseconds(ended - due) * 1e-3, i == traced ? 0 : now - flushed});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SQLite's C interface in a few words: a connection, and prepared statements with typed values.
-// What fails is a Failure with SQLite's code.
-// Thread safety: a connection's thread.
+// SQLite's C interface in C++: a connection, and prepared statements with typed values. A failure
+// is a Failure with SQLite's code.
+// Thread safety: the thread of the connection.
 #pragma once
 
 #include <sqlite3.h>
@@ -23,7 +23,7 @@ struct Failure : std::runtime_error {
 
 class Connection {
  public:
-  /// `vfs`: null: SQLite's own.
+  /// `vfs`: null means SQLite's own.
   Connection(const std::string& path, const char* vfs) {
     check(sqlite3_open_v2(path.c_str(), &db_,
                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, vfs),
@@ -34,7 +34,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Statements without values; the first row's first column, if there is one.
+  /// Runs statements without values; returns the first row's first column, if there is one.
   std::string run(const std::string& sql) {
     std::string first;
     const auto take = [](void* to, int columns, char** values, char**) {
@@ -67,8 +67,8 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  /// Runs it with these values, to its end, or to its first row: whether there is one. Texts
-  /// outlive the call.
+  /// Runs it with these values, to its end or to its first row; returns whether there is a row.
+  /// Texts outlive the call.
   template <class... Values>
   bool operator()(const Values&... values) {
     sqlite3_reset(statement_);
@@ -76,7 +76,7 @@ class Statement {
     (bind(++column, values), ...);
     return next();
   }
-  /// The next row, if there is one.
+  /// Moves to the next row; returns whether there is one.
   bool next() {
     const int code = sqlite3_step(statement_);
     if (code == SQLITE_ROW) return true;
@@ -84,7 +84,7 @@ class Statement {
     if (code != SQLITE_DONE) db_.check(code, sqlite3_sql(statement_));
     return false;
   }
-  /// No more rows are wanted.
+  /// Ends the statement: no more rows are wanted.
   void done() { sqlite3_reset(statement_); }
   [[nodiscard]] std::int64_t number(int column) const {
     return sqlite3_column_int64(statement_, column);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The databases that are compared: SQLite on a plain file with a WAL or a rollback journal, and on
-// a pool in both designs of the VFS (docs/sqlite.md); and what a run has cost them.
+// a pool in both designs of the VFS (docs/sqlite.md); and the costs of a run.
 // Thread safety: one thread.
 #pragma once
 
@@ -22,20 +22,21 @@ namespace bench::sqlite {
 
 struct Setup {
   /// wal, journal: a plain file. b: the engine's transactions. a: SQLite's journal in the pool.
-  /// non-atomic: the same without a journal (after a crash the database may be damaged: what the
-  /// paper compares with).
+  /// non-atomic: the same without a journal (after a crash the database may be damaged: it is the
+  /// paper's baseline).
   std::string kind = "b";
-  std::string engine = "shadow";  ///< b's
-  std::string medium = "file";    ///< a pool's
+  std::string engine = "shadow";  ///< of kind b
+  std::string medium = "file";    ///< of a pool
   std::string directory = "build";
-  std::uint32_t tw_ns = 0;  ///< emulated: what a line takes to leave the 8-line write buffer
+  /// emulated: the time that a line takes to leave the 8-line write buffer.
+  std::uint32_t tw_ns = 0;
   std::uint64_t log_size = std::uint64_t{64} << 20, max_size = std::uint64_t{8} << 30;
 };
 
 struct Cost {
-  /// given to the log: a WAL's frames, a pool's records; a journal's are not counted
+  /// Bytes written to the log: a WAL's frames, a pool's records; a journal's are not counted.
   std::uint64_t log_bytes = 0;
-  /// that the process has had written to its storage (/proc/self/io): none on tmpfs
+  /// Bytes that the process has had written to its storage (/proc/self/io): none on tmpfs.
   std::uint64_t device_bytes = 0;
   std::uint64_t lines = 0, fences = 0;  ///< a pool's medium: 64-byte lines written, fences
   friend Cost operator-(Cost a, const Cost& b) {
@@ -59,7 +60,7 @@ class Subject {
   Subject& operator=(const Subject&) = delete;
 
   [[nodiscard]] Connection& db() noexcept { return *db_; }
-  /// Closed and opened again: a pool is recovered from, or read from, what lies on the medium.
+  /// Closes and opens again: a pool is recovered from, or read from, the medium.
   void reopen() {
     db_.reset();
     perdure::sqlite::Store::release(store_);
@@ -115,7 +116,7 @@ class Subject {
     if (setup_.kind == "non-atomic") db_->run("pragma journal_mode = off");
   }
 
-  // What SQLite does by itself at 1000 pages (wal_autocheckpoint), and the frames counted.
+  // Does what SQLite does by itself at 1000 pages (wal_autocheckpoint), and counts the frames.
   static int grown(void* me, sqlite3* db, const char* schema, int pages) {
     auto& s = *static_cast<Subject*>(me);
     const auto now = static_cast<std::uint64_t>(pages);

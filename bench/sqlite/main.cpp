@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_sqlite: one measurement of SQLite, on a plain file or on a pool: one-row commits,
-// or TPC-C's five transactions; one connection. Afterwards the database is looked at, closed,
-// opened and looked at again. Exit: 0, 1 when something failed or was found broken, 2 for wrong
+// or TPC-C's five transactions; one connection. Afterwards the database is checked, closed, opened
+// and checked again. Exit status: 0, 1 when something failed or was found broken, 2 for wrong
 // arguments.
 #include <CLI/CLI.hpp>
 #include <array>
@@ -35,7 +35,7 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// f(n) so often; what that has cost.
+/// Calls f(n) for each n; returns the costs.
 template <class F>
 Json measured(Subject& subject, const Asked& asked, F&& f) {
   for (std::uint64_t n = 0; n < asked.warm; ++n) f(n);
@@ -53,7 +53,7 @@ Json measured(Subject& subject, const Asked& asked, F&& f) {
           {"fences", static_cast<double>(cost.fences) / each}};
 }
 
-/// A row of a number and a text of 100 bytes, its commit by itself.
+/// Inserts rows of a number and a text of 100 bytes, each in a commit of its own.
 Json rows(Subject& subject, const Asked& asked) {
   Connection& db = subject.db();
   db.run("create table row (id integer primary key, value text)");

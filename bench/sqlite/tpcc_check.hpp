@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // TPC-C's consistency conditions in SQL (revision 5.11, clause 3.3.2), all that hold at any time: 1
-// to 10 and 12 (11 is of the initial population).
-// Thread safety: a connection's thread.
+// to 10 and 12 (11 concerns the initial population).
+// Thread safety: the thread of the connection.
 #pragma once
 
 #include <string>
@@ -13,7 +13,8 @@
 
 namespace bench::sqlite::tpcc {
 
-/// How many rows break a condition; what SQLite's integrity check says. Empty: all is well.
+/// The number of rows that break a condition, and the output of SQLite's integrity check. Empty if
+/// everything is right.
 inline std::vector<std::string> problems(Connection& db) {
   static constexpr std::pair<const char*, const char*> conditions[] = {
       {"1: w_ytd is the sum of d_ytd",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C's initial population in SQL (revision 5.11, clause 4.3.3.1), scaled. Thread safety: a
-// connection's thread.
+// TPC-C's initial population in SQL (revision 5.11, clause 4.3.3.1), scaled. Thread safety: the
+// thread of the connection.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace bench::sqlite::tpcc {
 
 using bench::tpcc::between;
 
-/// Letters and digits, so many as [low, high] (4.3.2.2).
+/// A number of letters and digits in [low, high] (4.3.2.2).
 inline std::string random_string(Rng& rng, std::uint32_t low, std::uint32_t high) {
   static constexpr char alphabet[] =
       "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -36,7 +36,7 @@ inline std::string random_digits(Rng& rng, std::uint32_t n) {
 }
 /// 4.3.2.7
 inline std::string random_zip(Rng& rng) { return random_digits(rng, 4) + "11111"; }
-/// i_data, s_data: one in ten holds "ORIGINAL".
+/// i_data, s_data: one in ten contains "ORIGINAL".
 inline std::string random_original(Rng& rng) {
   std::string text = random_string(rng, 26, 50);
   if (rng.below(10) == 0) text.replace(rng.below(text.size() - 7), 8, "ORIGINAL");
@@ -49,7 +49,8 @@ class Loader {
  public:
   Loader(Connection& db, const Scale& scale) : db_(db), scale_(scale) {}
 
-  /// Transactions of a district, or of 1000 items: what a log of some megabytes has room for.
+  /// Loads in transactions of one district, or of 1000 items, which a log of a few megabytes can
+  /// take.
   void load() {
     db_.run(schema);
     items();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // TPC-C in SQL (revision 5.11): its nine tables (clause 1.3), all columns, in SQLite's types, and
-// how much of the population there is. Departures, here and in tpcc_load.hpp,
-// tpcc_transactions.hpp: amounts are whole cents, rates ten-thousandths, dates seconds; a
-// population may be scaled down; terminals have no keying and thinking times and no screens, a
-// delivery is done at once and not queued; one connection does all; no foreign keys are declared
-// (SQLite does not check them unless told); one deck of cards (5.2.4.2) chooses the transactions.
+// the size of the population. Departures, here and in tpcc_load.hpp, tpcc_transactions.hpp: amounts
+// are whole cents, rates ten-thousandths, dates seconds; a population may be scaled down; terminals
+// have no keying and thinking times and no screens; a delivery is done at once and not queued; one
+// connection does everything; no foreign keys are declared (SQLite does not check them by default);
+// one deck of cards (5.2.4.2) chooses the transactions.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace bench::sqlite::tpcc {
 
 struct Scale {
   std::uint32_t warehouses = 1;
-  std::uint32_t divisor = 1;  ///< of what a warehouse has: items, customers, orders
+  std::uint32_t divisor = 1;  ///< of a warehouse's rows: items, customers, orders
   [[nodiscard]] std::uint32_t items() const { return 100'000 / divisor; }
-  [[nodiscard]] std::uint32_t customers() const { return 3000 / divisor; }  // a district
-  [[nodiscard]] std::uint32_t orders() const { return customers(); }        // a district, loaded
-  [[nodiscard]] std::uint32_t new_orders() const { return 900 / divisor; }  // of these
+  [[nodiscard]] std::uint32_t customers() const { return 3000 / divisor; }  // per district
+  [[nodiscard]] std::uint32_t orders() const { return customers(); }        // per district, loaded
+  [[nodiscard]] std::uint32_t new_orders() const { return 900 / divisor; }  // of the loaded orders
 };
 inline constexpr std::uint32_t districts = 10, largest_divisor = 100;
 
@@ -39,7 +39,7 @@ create table item (i_id integer primary key, i_im_id integer, i_name text, i_pri
 create table stock (s_w_id integer, s_i_id integer, s_quantity integer, s_dist_01 text, s_dist_02 text, s_dist_03 text, s_dist_04 text, s_dist_05 text, s_dist_06 text,
   s_dist_07 text, s_dist_08 text, s_dist_09 text, s_dist_10 text, s_ytd integer, s_order_cnt integer, s_remote_cnt integer, s_data text, primary key (s_w_id, s_i_id));
 )sql";
-/// After the load.
+/// Created after the load.
 inline constexpr const char* indexes = R"sql(
 create index customer_name on customer (c_w_id, c_d_id, c_last, c_first);
 create index orders_customer on orders (o_w_id, o_d_id, o_c_id, o_id);

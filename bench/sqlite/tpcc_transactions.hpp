@@ -2,7 +2,7 @@
 //
 // TPC-C's five transactions in SQL (revision 5.11, clauses 2.4 to 2.8), chosen by a deck of cards
 // (5.2.4.2). Departures: tpcc_schema.hpp.
-// Thread safety: a connection's thread.
+// Thread safety: the thread of the connection.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class Terminal {
   Terminal(Connection& db, const Scale& scale, std::uint64_t seed)
       : db_(db), scale_(scale), rng_(seed, 7) {}
 
-  /// The next card's transaction. Throws Failure.
+  /// Runs the next card's transaction. Throws Failure.
   Kind next() {
     if (deck_.empty()) {
       deck_.assign(10, Kind::new_order);
@@ -108,7 +108,7 @@ class Terminal {
     commit_();
   }
 
-  /// 60 % by last name: of those the one in the middle (2.5.2.2).
+  /// 60 % by last name: the middle one of those customers (2.5.2.2).
   std::uint32_t choose_customer(std::uint32_t w, std::uint32_t d) {
     if (between(rng_, 1, 100) > 60) return any_customer();
     const std::string last =

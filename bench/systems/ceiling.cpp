@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ceiling: what the hardware allows a durable transaction that does nothing: one 64-byte record
-// written by non-temporal stores into a ring on the medium (a tmpfs file, as the emulated
-// medium's), and one sfence. No checksum, no data, no recycling; a ring a thread.
-// Thread safety: a worker touches its own ring only.
+// ceiling: the hardware's bound for a durable transaction that does nothing: one 64-byte record
+// written by non-temporal stores into a ring on the medium (a tmpfs file, like the emulated
+// medium's), and one sfence. No checksum, no data, no truncation; one ring per thread.
+// Thread safety: a worker accesses its own ring only.
 #include <fcntl.h>
 #include <immintrin.h>
 #include <sys/mman.h>

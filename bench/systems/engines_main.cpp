@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_engines: every Perdure engine, plain memory, memory that is persistent and no more,
+// perdure_bench_engines: every Perdure engine, plain memory, persistent memory without recovery,
 // the hardware's ceiling, and the device's rate.
 #include "bench/systems/systems.hpp"
 

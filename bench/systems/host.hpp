@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From a Host (a system holding one root of some type) and a workload to a Session: fill, run
-// cells, audit. open_listed<Host>() opens one of a list of workloads: what a system's entry in the
-// list of systems needs. Adding a system is a Model and a Host (models.md).
-// Thread safety: see session.hpp; a Host's update, view and settle are called by many threads at
-// once.
+// Makes a Session from a Host (a system with one root of some type) and a workload: fill, run
+// cells, audit. open_listed<Host>() opens one of a list of workloads, as a system's entry in the
+// list of systems needs it. To add a system, write a Model and a Host (models.md).
+// Thread safety: see session.hpp; many threads call a Host's update, view and settle at once.
 #pragma once
 
 #include <memory>
@@ -67,7 +66,7 @@ class StructureSession final : public Session {
       Worker worker{host_, cell, parameter, Rng(cell.seed, t),
                     cell.latency ? &latencies[t] : nullptr};
       if constexpr (requires { Workload::begin(host_, parameter, worker.rng); })
-        Workload::begin(host_, parameter, worker.rng);  // what takes long
+        Workload::begin(host_, parameter, worker.rng);  // the part that takes long
       return worker;
     });
     grown_ += tally.grown;
@@ -103,19 +102,19 @@ class StructureSession final : public Session {
   std::int64_t grown_ = 0;
 };
 
-/// What a Host has besides update and view, for systems where it means nothing.
+/// The other members of a Host, for systems to which they mean nothing.
 class HostDefaults {
  public:
   void prepare(unsigned /*threads*/) {}
   void settle() {}
-  void filled() {}  ///< the structure is there; from now on as the system's mode says
+  void filled() {}  ///< the structure is filled; from now on as the system's mode says
   [[nodiscard]] std::map<std::string, double> counters() const { return {}; }
   std::vector<std::string> check() { return {}; }
   bool reopen() { return false; }
 };
 
-/// A session of the workload that the setting names, on `HostOf<Root>`. Null: the list has none of
-/// that name.
+/// A session of the workload that the setting names, on `HostOf<Root>`. Null if the list has no
+/// workload of that name.
 template <template <class> class HostOf, class... Workloads, class... Args>
 std::unique_ptr<Session> open_one_of(WorkloadList<Workloads...>, const Setting& setting,
                                      const Args&... args) {
@@ -128,7 +127,7 @@ std::unique_ptr<Session> open_one_of(WorkloadList<Workloads...>, const Setting& 
   (consider(std::type_identity<Workloads>{}), ...);
   return session;
 }
-/// The same; throws std::invalid_argument where the list has none.
+/// The same, but it throws std::invalid_argument if the list has none.
 template <template <class> class HostOf, class... Workloads, class... Args>
 std::unique_ptr<Session> open_listed(WorkloadList<Workloads...> list, const Setting& setting,
                                      const Args&... args) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // nvm: the workloads over persistent memory without recovery, REWIND's baseline (papers: REWIND,
-// VLDB '15, section 5.2): every store is the paper's synchronous non-temporal store, as its log has
-// them (papers/rewind/nvm.hpp): a store, the line's write-back, a fence. On the emulated medium,
-// whose delays charge each line; no log, nothing atomic, nothing isolated. One thread.
+// VLDB '15, section 5.2): every store is the paper's synchronous non-temporal store, as in its log
+// (papers/rewind/nvm.hpp): a store, the line's write-back, a fence. It runs on the emulated medium,
+// whose delays charge each line; no log, no atomicity, no isolation. One thread.
 //
-// The root lies at home's beginning, nodes behind it. Where free blocks are is known in DRAM alone,
-// which costs this system less than a heap in persistent memory would. A new object is stored as a
-// whole, with one fence. Thread safety: none.
+// The root lies at the beginning of the data region, nodes after it. The places of free blocks are
+// kept in DRAM alone, which costs this system less than a heap in persistent memory would. A new
+// object is stored as a whole, with one fence. Thread safety: none.
 #include <map>
 #include <new>
 #include <type_traits>
@@ -35,7 +35,7 @@ struct NvmModel {
   };
 };
 
-/// Home's bytes: stores, and blocks.
+/// The bytes of the data region: stores, and blocks.
 class NvmMemory {
  public:
   NvmMemory(const Setting& setting, std::uint64_t root_bytes) : end_(lines(root_bytes)) {
@@ -57,7 +57,7 @@ class NvmMemory {
     medium_->flush(at, n);
     medium_->fence().or_throw();
   }
-  /// Whole lines, 64-byte aligned.
+  /// Allocates whole lines, 64-byte aligned.
   std::byte* take(std::size_t n) {
     n = lines(n);
     auto& free = free_[n];

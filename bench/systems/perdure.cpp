@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The systems that Perdure's registry makes: every instance, and for those that may acknowledge
-// later than they commit, every mode.
+// The systems that Perdure's registry makes: every instance and, for those that may acknowledge a
+// transaction before it is durable, every mode.
 #include "bench/systems/perdure.hpp"
 
 #include <cstdio>
@@ -45,7 +45,8 @@ void add(Systems& systems, const std::string& name, const std::string& about, bo
        [choice = std::move(choice)](const Setting& setting) { return open(setting, choice); }});
 }
 
-/// An engine that has an order to choose (`held` or `prefix`) can acknowledge before it is durable.
+/// An engine that can choose its order (`held` or `prefix`) can acknowledge before a transaction is
+/// durable.
 bool decoupled(const perdure::engine::Entry& e) {
   perdure::engine::Config config;
   config.durability = perdure::async;
@@ -56,7 +57,7 @@ bool decoupled(const perdure::engine::Entry& e) {
 
 void add_perdure(Systems& systems) {
   for (const perdure::engine::Entry& e : perdure::engine::registered()) {
-    if (const perdure::Status s = e.runs_here(); !s.ok()) {  // not a system of this machine
+    if (const perdure::Status s = e.runs_here(); !s.ok()) {  // this machine can't run it
       std::fprintf(stderr, "%s is left out: %s\n", std::string(e.name).c_str(),
                    s.message().c_str());
       continue;

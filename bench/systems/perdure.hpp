@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Perdure under the workloads of bench/workloads: p<T> and ptr<T>, Pool::update and Pool::view, on
-// the emulated medium. One Host for every engine of the registry: a pool is opened with a list of
-// one instance, so that what is measured is what a program that names its engine gets.
-// Thread safety: as Pool's; a `none` instance isolates nothing and is measured on one thread.
+// the emulated medium. There is one Host for every engine of the registry: a pool is opened with a
+// list of one instance, so that the measured code is what a program that names its engine gets.
+// Thread safety: as Pool's; a `none` instance does not isolate and is measured on one thread.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct PerdureModel {
   using Ref = T*;
 };
 
-/// A workload's transaction handle over Perdure's own: nothing but the names.
+/// A workload's transaction handle over Perdure's own: it only maps the names.
 template <class Tx>
 struct PerdureTx {
   Tx& tx;
@@ -84,7 +84,7 @@ inline std::map<std::string, double> counters_of(const perdure::engine::Stats& s
           {"bias_revocations", n(s.bias_revocations)}};
 }
 
-/// What the list of systems says of an instance in a mode, and what a Host is opened with.
+/// What the list of systems says about an instance in a mode, and with what a Host is opened.
 struct PerdureChoice {
   std::string engine;
   perdure::Durability durability = perdure::durable;
@@ -127,7 +127,7 @@ class PerdureHost : public HostDefaults {
     newest_ = receipt.id();
     return receipt.value();
   }
-  /// The calling thread's newest transaction, and up to where all are durable.
+  /// The calling thread's newest transaction, and the id up to which all are durable.
   [[nodiscard]] std::uint64_t newest() const noexcept { return newest_; }
   [[nodiscard]] std::uint64_t durable() { return pool_->durable_id(); }
   template <class F>
@@ -137,7 +137,7 @@ class PerdureHost : public HostDefaults {
       return f(handle, root);
     });
   }
-  /// A view that is durable when it returns covers all that this thread committed before.
+  /// A durable view covers everything that this thread committed before it.
   void settle() {
     if (durability_ == perdure::async)
       pool_->view(perdure::durable, [](auto&, const Root&) { return 0; });
@@ -156,7 +156,7 @@ class PerdureHost : public HostDefaults {
     pool_.emplace(Pool::open(path_, options_));
     return true;
   }
-  /// Transactions that its opening found in the log.
+  /// The number of transactions that opening found in the log.
   [[nodiscard]] std::uint64_t recovered() { return pool_->stats().recovery.transactions; }
   [[nodiscard]] perdure::engine::Stats stats() { return pool_->stats(); }
   [[nodiscard]] std::string describe() {
@@ -166,7 +166,7 @@ class PerdureHost : public HostDefaults {
   }
 
  private:
-  /// How many rings the pool's log is divided into: one a thread, or one in all.
+  /// The number of rings in the pool's log: one per thread, or one in total.
   [[nodiscard]] std::uint64_t rings() const {
     perdure::engine::Config config;
     config.instance = options_.engine;
@@ -194,7 +194,7 @@ struct PerdureOn {
   using Host = PerdureHost<Root, Instance>;
 };
 
-/// A session of one of the workloads on the instance that `choice` names.
+/// Opens a session of one of the workloads on the instance that `choice` names.
 template <class Engines, class... Workloads>
 std::unique_ptr<Session> open_perdure(WorkloadList<Workloads...> list, const Setting& setting,
                                       const PerdureChoice& choice) {
@@ -211,15 +211,15 @@ std::unique_ptr<Session> open_perdure(WorkloadList<Workloads...> list, const Set
   return session;
 }
 
-/// What the workloads of more than one structure are measured on: every engine that isolates, over
-/// its own TM and over the STM (or HTM) of the papers.
+/// The engines on which workloads of more than one structure are measured: every engine that
+/// isolates, over its own TM and over the STM (or HTM) of the papers.
 using isolating_engines =
     perdure::engines<perdure::shadow, perdure::shadow_stm, perdure::dudetm, perdure::dudetm_stm,
                      perdure::dudetm_htm, perdure::undo, perdure::undo_stm, perdure::rewind,
                      perdure::bppm, perdure::redo, perdure::softwrap, perdure::softwrap_local,
                      perdure::volatile_, perdure::volatile_stm, perdure::volatile_htm>;
 /// The systems of Blurred Persistence's figures. NP, the bound without any persistence, is
-/// `volatile`; the default engine stands beside them.
+/// `volatile`; the default engine is included for comparison.
 using blurred_engines =
     perdure::engines<perdure::bppm, perdure::bppm_none, perdure::redo, perdure::redo_none,
                      perdure::volatile_stm, perdure::volatile_none, perdure::shadow>;
@@ -233,11 +233,12 @@ bool has_engine(perdure::engines<Instances...>, std::string_view name) {
   return (named(Instances::names) || ...);
 }
 
-/// What one source instantiates for all of its engines; the sources compile side by side. A source
-/// NAME of the list in CMakeLists.txt is perdure_NAME.cpp and has PerdureStructures perdure_NAME().
+/// What one source instantiates for all of its engines; the sources are compiled in parallel. A
+/// source NAME of the list in CMakeLists.txt is perdure_NAME.cpp and has PerdureStructures
+/// perdure_NAME().
 struct PerdureStructures {
   std::vector<std::string> names;
-  bool (*on)(std::string_view engine);  ///< whether the engine has them
+  bool (*on)(std::string_view engine);  ///< whether the engine has the structures
   std::unique_ptr<Session> (*open)(const Setting& setting, const PerdureChoice& choice);
 };
 template <class Workloads, class Engines>

@@ -36,7 +36,7 @@ struct MapCalls {
 using Maps = WorkloadList<KeySet<KvTable<MapCalls<perdure::map<Key, Value>>>>,
                           KvPuts<MapCalls<perdure::hash_map<Key, Value>>>>;
 
-// The figures of Blurred Persistence have engines that isolate nothing, too.
+// The figures of Blurred Persistence also have engines that do not isolate.
 using Engines =
     perdure::engines<perdure::shadow, perdure::shadow_stm, perdure::dudetm, perdure::dudetm_stm,
                      perdure::dudetm_htm, perdure::undo, perdure::undo_stm, perdure::rewind,

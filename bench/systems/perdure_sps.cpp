@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Words that are swapped, on every engine of the registry; see perdure.hpp.
+// Swaps of words, on every engine of the registry; see perdure.hpp.
 #include "bench/systems/perdure.hpp"
 
 namespace bench {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// plain: the workloads over ordinary memory, no library, nothing recorded, nothing isolated. One
-// thread. What every other system is asked to come near to. Thread safety: none.
+// plain: the workloads over ordinary memory, without the library, without a log and without
+// isolation. One thread. It is the bound that every other system is compared with. Thread safety:
+// none.
 #include <cstdlib>
 #include <new>
 #include <type_traits>
@@ -59,7 +60,7 @@ struct PlainTx {
   }
   template <class T>
   T* allocate(std::size_t n) const {
-    // uninitialised: the workload stores before it reads
+    // Uninitialised: the workload stores before it reads.
     return static_cast<T*>(::operator new(n * sizeof(T)));
   }
 };

@@ -15,11 +15,11 @@ namespace {
 std::unique_ptr<perdure::medium::ModelDelay> delay;
 std::string delay_name;
 
-// libpmem's own function of that name.
+// The function of that name in libpmem itself.
 template <class F>
 F* real(const char* name) {
   void* const found = ::dlsym(RTLD_NEXT, name);
-  if (found == nullptr) std::abort();  // libpmemobj needs it, so that the loader has found it
+  if (found == nullptr) std::abort();  // libpmemobj needs it, so the loader must have found it
   return reinterpret_cast<F*>(found);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // pmemobj: the workloads over libpmemobj (PMDK), with transactions as its users write them:
-// TX_BEGIN, a snapshot of each field before it is first stored to (TX_ADD_FIELD's function), TX_NEW
-// and TX_FREE's functions, PMEMoid links resolved by pmemobj_direct.
-// Thread safety: libpmemobj isolates nothing. On one thread no lock is taken; on more, a PMEMrwlock
-// of the pool guards the structure, taken by the transaction itself (TX_PARAM_RWLOCK) or for
-// reading.
+// TX_BEGIN, a snapshot of each field before its first store (TX_ADD_FIELD's function), the
+// functions of TX_NEW and TX_FREE, PMEMoid links resolved by pmemobj_direct.
+// Thread safety: libpmemobj does not isolate. On one thread no lock is taken; on more, a PMEMrwlock
+// of the pool guards the structure, which the transaction itself takes (TX_PARAM_RWLOCK), or a
+// reader takes for reading.
 #pragma once
 
 #include <libpmemobj.h>
@@ -22,7 +22,7 @@
 
 namespace bench {
 
-/// A PMEMoid in hand, resolved once, as D_RW's result is kept by careful users.
+/// A PMEMoid with its address, resolved once, as careful users keep D_RW's result.
 template <class T>
 struct PmemRef {
   PMEMoid oid = OID_NULL;
@@ -34,7 +34,7 @@ struct PmemRef {
   friend bool operator==(const PmemRef& a, const PmemRef& b) { return a.direct == b.direct; }
 };
 
-/// For a node whose type its place tells (workloads/bplus_tree.hpp).
+/// For a node whose type follows from its place (workloads/bplus_tree.hpp).
 template <class To, class From>
 PmemRef<To> recast(const PmemRef<From>& ref) noexcept {
   return {ref.oid, reinterpret_cast<To*>(ref.direct)};
@@ -82,7 +82,7 @@ struct PmemTx {
   }
   template <class T, class... Args>
   PmemRef<T> make(Args... args) const {
-    // aborts the transaction where there is no room
+    // Aborts the transaction if there is no space.
     const PMEMoid oid = pmemobj_tx_alloc(sizeof(T), 1);
     auto* t = static_cast<T*>(pmemobj_direct(oid));
     new (t) T(args...);  // a new object needs no snapshot; TX_END flushes it
@@ -118,7 +118,7 @@ class PmemHost : public HostDefaults {
   template <class F>
   auto update(F&& f) {
     using Result = std::invoke_result_t<F&, PmemTx&, Root&>;
-    volatile Result result{};  // set inside a region that setjmp guards
+    volatile Result result{};  // set within a region that setjmp guards
     volatile bool aborted = false;
     const enum pobj_tx_param lock = shared_ ? TX_PARAM_RWLOCK : TX_PARAM_NONE;
     TX_BEGIN_PARAM(pool_, lock, &root_->lock, TX_PARAM_NONE) {
@@ -164,7 +164,7 @@ class PmemHost : public HostDefaults {
   Root* data() { return reinterpret_cast<Root*>(root_->root); }
   void find_root() {
     if (pool_ == nullptr) throw std::runtime_error(path_ + ": libpmemobj: " + pmemobj_errormsg());
-    // zero at first: null links
+    // It is zero at first: null links.
     root_ = static_cast<Whole*>(pmemobj_direct(pmemobj_root(pool_, sizeof(Whole))));
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// raw: what the file system and the device allow a log: one thread writes groups of a given size,
-// one after the other, with O_DIRECT|O_DSYNC into a file that was written before (so no write
-// changes the file's metadata). Parameter: the group's bytes.
+// raw: the bound that the file system and the device set for a log: one thread writes groups of a
+// given size, one after the other, with O_DIRECT|O_DSYNC into a file that was written before (so
+// that no write changes the file's metadata). Parameter: the group's bytes.
 #include <fcntl.h>
 #include <unistd.h>
 

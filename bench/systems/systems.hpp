@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The systems that the executables of bench/ put into their lists; one line a system, each defined
-// in its own source file.
+// The systems that the executables of bench/ put into their lists; one line per system, each
+// defined in its own source file.
 #pragma once
 
 #include "bench/harness/session.hpp"
@@ -14,6 +14,6 @@ void add_ceiling(Systems& systems);  ///< ceiling.cpp
 void add_raw(Systems& systems);      ///< raw.cpp
 void add_perdure(Systems& systems);  ///< perdure.cpp: every engine of the registry, in every mode
 void add_pmemobj(Systems& systems);  ///< pmemobj.cpp, an executable of its own
-// What is in bench/peers/ is another.
+// The stores of bench/peers/ are in another executable.
 
 }  // namespace bench

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The caller's isolation of new orders (papers: REWIND, VLDB '15, section 4.7: it is up to the
-// programmer). Locks are taken before a transaction begins and given back when it has ended, since
-// nobody may overwrite what another could still roll back; always in one order, so nobody waits in
-// a circle; none inside a transaction, so one that waits holds up no checkpoint.
-//   tables  naive layout: a lock a table that is written (district, orders, new_order, order_line,
-//           stock)
-//   rows    optimised layout: a lock a district, for its row and its three trees, and one for each
-//           of 16,384 classes of stock rows
+// programmer). Locks are taken before a transaction begins and released when it has ended, because
+// no transaction may overwrite what another could still roll back; always in one order, so that
+// there is no deadlock; never inside a transaction, so that a waiting thread does not delay a
+// checkpoint.
+//   tables  naive layout: one lock per table that is written (district, orders, new_order,
+//           order_line, stock)
+//   rows    optimised layout: one lock per district, for its row and its three trees, and one for
+//           each of 16,384 classes of stock rows
 // item, customer and warehouse, and the trees of district and stock, are only read.
 // Thread safety: any number of threads, each with a Held of its own.
 #pragma once
@@ -24,7 +25,7 @@ namespace bench::tpcc {
 
 enum class Granularity : std::uint8_t { none, tables, rows };
 
-/// Four bytes. Whoever finds it held sleeps.
+/// A lock of four bytes. A thread that finds it held sleeps.
 class Lock {
  public:
   void take() noexcept {
@@ -47,7 +48,7 @@ class Locks {
  public:
   explicit Locks(Granularity granularity) : granularity_(granularity) {}
 
-  /// What one order holds, from its construction on.
+  /// The locks that one order holds, from its construction on.
   class Held {
    public:
     Held(Locks& locks, const Input& in) noexcept {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_tpcc: TPC-C's new order on one system in one layout. Prints transactions a minute,
-// what was counted, and what the audit found; exit status 1 where a consistency condition is
-// broken. Names:
+// perdure_bench_tpcc: TPC-C's new order on one system in one layout. Prints transactions per
+// minute, the counters, and what the audit found; the exit status is 1 if a consistency condition
+// is broken. Names:
 //   --system nvm                         persistent, not recoverable: no log
-//   --system rewind-1l-nfp-batch/none    an instance of the registry; under /none the benchmark's
-//                                        own locks isolate, else the pool does
+//   --system rewind-1l-nfp-batch/none    an instance of the registry; with /none the benchmark's
+//                                        own locks isolate, otherwise the pool does
 #include <cstdio>
 #include <exception>
 #include <iostream>

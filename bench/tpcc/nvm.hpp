@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // nvm: data structures that are persistent and not recoverable (papers: REWIND, VLDB '15, section
-// 5.3). They lie in the emulated medium's home and every store goes through it: a line is written
-// back, and charged its delay, when the thread stores to another line ("group consecutive writes to
-// the same cacheline into a single NVM write", section 5), and a fence ends the transaction. No
-// log, no rollback; blocks are cut off the end of home, and where that end is is not kept: the
-// allocator is charged nothing.
-// Thread safety: any number of threads; who stores to the same words isolates.
+// 5.3). They lie in the data region of the emulated medium and every store goes through it: a line
+// is written back, and charged its delay, when the thread stores to another line ("group
+// consecutive writes to the same cacheline into a single NVM write", section 5), and a fence ends
+// the transaction. No log, no rollback; blocks are allocated from the end of the used part, whose
+// position is not persistent: the allocator is charged nothing.
+// Thread safety: any number of threads; the caller isolates stores to the same words.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct NvmModel {
   using Ref = T*;
 };
 
-/// The medium, and who has which part of home.
+/// The medium, and the assignment of its data region to threads.
 class Nvm {
  public:
   static constexpr std::size_t line = perdure::medium::line_bytes;
@@ -58,11 +58,11 @@ class Nvm {
   [[nodiscard]] perdure::medium::Medium& medium() noexcept { return *medium_; }
   [[nodiscard]] std::byte* home() const noexcept { return const_cast<std::byte*>(medium_->home()); }
 
-  /// A thread's part of home, to cut blocks from.
+  /// A thread's part of the data region, from which it allocates blocks.
   struct Part {
     std::uint64_t at = 0, end = 0;
   };
-  /// Blocks are 16-aligned, 64-aligned where n is a multiple of 64: as Perdure's.
+  /// Blocks are 16-byte aligned, 64-byte aligned if n is a multiple of 64: like Perdure's.
   std::byte* allocate(Part& part, std::size_t n) {
     const std::uint64_t align = n % line == 0 ? line : 16;
     std::uint64_t at = (part.at + align - 1) / align * align;
@@ -82,7 +82,8 @@ class Nvm {
   static constexpr std::uint64_t chunk = 1 << 20, step = 256 << 20;
   std::unique_ptr<perdure::medium::Medium> medium_;
   std::mutex growing_;
-  std::uint64_t given_ = line;  // so that no block is home's beginning, where the root is
+  // Not 0, so that no block lies at the beginning of the data region, where the root is.
+  std::uint64_t given_ = line;
 };
 
 /// One thread's transaction.
@@ -128,7 +129,7 @@ class NvmTx {
   T* allocate(std::size_t n) {
     return reinterpret_cast<T*>(nvm_.allocate(part_, n * sizeof(T)));
   }
-  /// Everything that was stored is durable.
+  /// Makes everything that was stored durable.
   void end() {
     write_back();
     medium_.fence().or_throw();
@@ -154,7 +155,7 @@ class NvmTx {
   std::byte* const home_;
   const std::uint64_t log_bytes_;
   Nvm::Part& part_;
-  std::uint64_t open_ = none;  // the line that was stored to last
+  std::uint64_t open_ = none;  // the line of the last store
 };
 
 template <class Root>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Perdure's pools under TPC-C: one instance of the registry, on the emulated medium, with one log
-// for all threads or one for each (REWIND's shared and distributed log: rings of the pool).
-// Thread safety: as Pool's; a `none` instance is isolated by the caller's locks.
+// for all threads or one log per thread (REWIND's shared and distributed log: rings of the pool).
+// Thread safety: as Pool's; the caller's locks isolate a `none` instance.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ class PoolHost : public HostDefaults {
     options_.engine = setup.system;
     options_.isolation = Instance::isolation;
     options_.creation.log_size = setup.log_size;
-    // thread slots: the loader's, and one that measures
+    // Thread slots: the loader's, and one for the measuring thread.
     options_.creation.threads = setup.distributed ? setup.threads + 2 : 1;
     options_.creation.max_size = std::uint64_t{16} << 30;
     options_.delays = perdure::medium::Delays::named(setup.delays).value();
@@ -75,13 +75,13 @@ class PoolHost : public HostDefaults {
 };
 
 /// The registry's instances that are measured: REWIND's with the caller's isolation and with its
-/// own, and those of DudeTM's figures. A list of its own, since the workload is compiled once for
-/// each.
+/// own, and those of DudeTM's figures. It is a list of its own because the workload is compiled
+/// once for each instance.
 using Measured = perdure::engines<perdure::rewind_none, perdure::rewind, perdure::shadow,
                                   perdure::dudetm_stm, perdure::volatile_stm>;
 
-/// f(std::type_identity<Instance>) for the instance that a registry name names. False: there is
-/// none.
+/// Calls f(std::type_identity<Instance>) for the instance of that registry name. Returns false if
+/// there is none.
 template <class F>
 bool with_instance(const std::string& name, F f) {
   bool found = false;

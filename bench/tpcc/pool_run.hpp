@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C in one layout, for the instances of Measured; naive.cpp and optimised.cpp instantiate a
-// layout each (they compile side by side).
+// TPC-C in one layout, for the instances of Measured; naive.cpp and optimised.cpp instantiate one
+// layout each (they are compiled in parallel).
 // Thread safety: one caller.
 #pragma once
 

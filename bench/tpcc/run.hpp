@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One run of TPC-C's new order: load a warehouse into a system, let its terminals enter orders for
-// some time, audit, open again where the system can, and audit again. Or a kill: a child process
-// enters orders until it is killed, and its pool is recovered and audited (check_recovery).
+// a time, audit, open again if the system can, and audit again. Or a kill: a child process enters
+// orders until it is killed, and its pool is recovered and audited (check_recovery).
 // Thread safety: one caller; run() starts and joins its own threads.
 #pragma once
 
@@ -32,18 +32,18 @@ namespace bench::tpcc {
 struct Setup {
   std::string system = "nvm";
   std::string layout = "naive";  ///< naive, optimised
-  bool distributed = false;      ///< a log a thread
+  bool distributed = false;      ///< one log per thread
   unsigned threads = 10;
   double seconds = 2, warmup = 0.2;
   std::uint64_t seed = 1;
   std::string delays = "rewind";
-  std::string directory = "/dev/shm";  ///< where the pool goes, made by the caller
+  std::string directory = "/dev/shm";  ///< the directory of the pool, made by the caller
   std::uint64_t log_size = std::uint64_t{64} << 20;
 };
 
 struct Report {
   double tpm = 0, seconds = 0, cpu_seconds = 0;
-  std::uint64_t transactions = 0, aborted = 0;  ///< warm-up included, as in the counters
+  std::uint64_t transactions = 0, aborted = 0;  ///< including the warm-up, as in the counters
   std::map<std::string, double> counters;       ///< of the terminals' transactions
   std::string describe;
   std::vector<std::string> problems;
@@ -116,8 +116,7 @@ Report run(Host& host, const Setup& setup, Granularity granularity) {
   return report;
 }
 
-/// `open()` makes a host on the same pool each time. The child is killed in the middle of its
-/// transactions.
+/// `open()` makes a host on the same pool each time. The child is killed during its transactions.
 template <class Workload, class Open>
 Report check_recovery(Open open, const Setup& setup, Granularity granularity) {
   int told[2];
@@ -160,8 +159,8 @@ Report check_recovery(Open open, const Setup& setup, Granularity granularity) {
   return report;
 }
 
-/// The systems, one a translation unit a layout. They throw std::invalid_argument for a system that
-/// is not there.
+/// The systems, one translation unit per layout. They throw std::invalid_argument for an unknown
+/// system.
 Report run_nvm(const Setup& setup);
 Report run_naive(const Setup& setup, bool kill);
 Report run_optimised(const Setup& setup, bool kill);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The nodes of the B+-tree (bplus_tree.hpp), over a Model (models.md). A node is not constructed:
-// what is read was stored.
+// only what was stored is read.
 #pragma once
 
 #include <bit>
@@ -12,11 +12,11 @@
 
 namespace bench {
 
-/// How large a tree's nodes are.
+/// The sizes of a tree's nodes.
 struct BtLines {
   static constexpr unsigned slots = 32, value_words = 3;  ///< of a leaf: a record is half a line
   static constexpr unsigned most = 32;                    ///< keys of an inner node
-  static constexpr std::size_t node_bytes = 0;            ///< as large as what is in it
+  static constexpr std::size_t node_bytes = 0;            ///< as large as its content
 };
 struct BtPages {  ///< 4 KiB nodes of 200 pairs (papers: Blurred Persistence, V-A)
   static constexpr unsigned slots = 200, value_words = 1, most = 200;
@@ -62,7 +62,7 @@ struct BtInner {
                                                             sizeof(Link) * (1 + most)> rest;
 };
 
-/// A leaf's used slots, in hand.
+/// A local copy of a leaf's used slots.
 template <unsigned slots>
 struct BtUsed {
   static constexpr unsigned words = (slots + 63) / 64;
@@ -80,7 +80,7 @@ struct BtUsed {
   }
   void set(unsigned slot) { word[slot / 64] |= 1ULL << slot % 64; }
   void clear(unsigned slot) { word[slot / 64] &= ~(1ULL << slot % 64); }
-  /// Calls f(slot) for each, in order, until it returns true; whether it did.
+  /// Calls f(slot) for each, in order, until it returns true; returns whether it did.
   template <class F>
   bool any(F f) const {
     for (unsigned i = 0; i < words; ++i)
@@ -109,7 +109,7 @@ struct BtRoot {
   typename Model::template Link<BtLeaf<Model, Shape>> top;     ///< null: empty
   typename Model::template Field<std::uint64_t> height{0ULL};  ///< inner nodes above a leaf
 
-  /// For Perdure's check(): the heap blocks that this owns.
+  /// For Perdure's check(): the heap blocks that the root owns.
   template <class Tx, class F>
   void each_block(Tx& tx, F&& f) const {
     if (auto first = tx.read(top)) below(tx, first, tx.read(height), f);

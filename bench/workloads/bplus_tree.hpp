@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A B+-tree of 32-byte records (an 8-byte key and three words), for REWIND's figures 7 to 10
-// (papers: REWIND, VLDB '15, section 5.2). Leaves have 32 slots, 1 KiB behind a header of one line,
-// so that a record lies in one line; they are not sorted: a word says which slots are in use, as
-// trees for persistent memory have it, so an insertion stores the record and that word, a removal
+// (papers: REWIND, VLDB '15, section 5.2). Leaves have 32 slots, 1 KiB after a header of one line,
+// so that a record lies in one line; they are not sorted: a word says which slots are in use, as in
+// trees for persistent memory, so that an insertion stores the record and that word, and a removal
 // that word alone. Inner nodes have up to 32 sorted keys, which fill half a KiB: 100,000 records
-// lie three nodes deep. A full node is split in halves; one that is less than a quarter full is
-// merged with a neighbour of the same parent, or takes records of it where both would be too full.
-// The same code for every system under test (see models.md).
+// lie three nodes deep. A full node is split in halves; a node that is less than a quarter full is
+// merged with a neighbour of the same parent, or takes records of it if both would be too full. The
+// code is the same for every system under test (see models.md).
 //
-// Invariants: BENCHTREE-1 all keys below child i are under keys[i], all others at least that.
-// BENCHTREE-2 leaves are linked in the order of their keys. BENCHTREE-3 but for the top, no node is
-// less than a quarter full. A node is not constructed: what is read was stored.
+// Invariants: T1 all keys below child i are less than keys[i], all others are at least that. T2
+// leaves are linked in the order of their keys. T3 except for the top, no node is less than a
+// quarter full. A node is not constructed: only what was stored is read.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct BplusTree {
   using Inner = BtInner<Model, Shape>;
   using LeafRef = typename Model::template Ref<Leaf>;
   static constexpr const char* structure = Shape::node_bytes == 0 ? "bt" : "bp";
-  static constexpr std::uint64_t keys = 200'000;  // of which the paper's 100,000 are present
+  static constexpr std::uint64_t keys = 200'000;  // the paper's 100,000 of them are present
 
   template <class Host>
   static void prepare(Host&, const Setting&) {}
@@ -58,7 +58,7 @@ struct BplusTree {
     return BtWork<Model, Shape, Tx>(tx, root).toggle(key, value);
   }
 
-  /// Order, links, how full the nodes are, values.
+  /// Checks order, links, how full the nodes are, and values.
   template <class Host>
   static std::uint64_t audit(Host& host, std::vector<std::string>& problems) {
     Audit a;
@@ -81,12 +81,12 @@ struct BplusTree {
  private:
   struct Audit {
     std::uint64_t found = 0, wrong = 0;
-    LeafRef before{};  // the leaf to the left
+    LeafRef before{};  // the leaf on the left
   };
   template <class Tx>
   static void look(Tx& tx, const LeafRef& node, std::uint64_t level, bool is_top,
                    std::uint64_t from, std::uint64_t below, Audit& a) {
-    if (level > 8 || a.found > 2 * keys) {  // a cycle
+    if (level > 8 || a.found > 2 * keys) {  // it is a cycle
       ++a.wrong;
       return;
     }
@@ -99,7 +99,7 @@ struct BplusTree {
         const auto& record = node->record[slot];
         const std::uint64_t key = tx.get(record.key);
         ++a.found;
-        // once
+        // Checks the key once.
         bool right = key >= from && key < below &&
                      BtWork<Model, Shape, Tx>::find(tx, node, key) == static_cast<int>(slot);
         for (unsigned i = 0; i < Leaf::value_words; ++i)

@@ -113,7 +113,7 @@ class BtWork {
     std::sort(p.at.begin(), p.at.begin() + p.n);
     return p;
   }
-  /// Records [first, last) of `places`, which are in `from`, go to free slots of `to`.
+  /// Moves records [first, last) of `places`, which are in `from`, to free slots of `to`.
   void move(const LeafRef& from, const LeafRef& to, const Places& places, unsigned first,
             unsigned last) {
     const Used to_before = Used::of(tx_, to), from_before = Used::of(tx_, from);
@@ -131,7 +131,7 @@ class BtWork {
     left.store(tx_, from, from_before);
   }
 
-  /// A full leaf's upper half gets a leaf of its own; the one where `key` belongs.
+  /// Moves a full leaf's upper half to a new leaf; returns the leaf to which `key` belongs.
   LeafRef split(const LeafRef& leaf, Word key) {
     const Places places = sorted(leaf);
     const LeafRef right = new_leaf(tx_.get(leaf->next));
@@ -142,7 +142,7 @@ class BtWork {
     return key < least ? leaf : right;
   }
 
-  // Keys and children of one inner node, or of two and the key between them.
+  // The keys and children of one inner node, or of two and the key between them.
   struct Row {
     std::array<Word, 2 * Inner::most + 2> keys;
     std::array<LeafRef, 2 * Inner::most + 3> child;
@@ -154,8 +154,8 @@ class BtWork {
     for (unsigned i = 0; i <= count; ++i) row.child[row.n + i] = tx_.get(inner->child[i]);
     row.n += count;
   }
-  /// Keys [first, last) of the row and the children around them become the node's. Stores only what
-  /// changes, unless the node is new.
+  /// Stores keys [first, last) of the row and the children around them into the node. It stores
+  /// only what changes, unless the node is new.
   void give(const Row& row, unsigned first, unsigned last, const InnerRef& inner,
             bool is_new = false) {
     const unsigned old = is_new ? 0 : static_cast<unsigned>(tx_.get(inner->count)) + 1;  // children
@@ -168,8 +168,8 @@ class BtWork {
     if (old != last - first + 1) tx_.set(inner->count, last - first);
   }
 
-  /// `right`, whose least key is `least`, stands beside the child by which the path leaves the node
-  /// above `depth`.
+  /// Inserts `right`, whose smallest key is `least`, after the child by which the path leaves the
+  /// node above `depth`.
   void add_child(unsigned depth, Word least, const LeafRef& right) {
     Row row;
     if (depth == 0) {
@@ -234,7 +234,7 @@ class BtWork {
     }
   }
 
-  /// The child behind keys[between] is gone from the node above `depth`.
+  /// Removes the child after keys[between] from the node above `depth`.
   void drop_child(unsigned depth, unsigned between) {
     const InnerRef inner = path_[depth - 1].inner;
     Row row;

@@ -4,9 +4,10 @@
 // value.
 //   ht   the fixed-size table with open addressing (open_table.hpp); keys of a million, in two
 //        million buckets
-//   bpt  a B+-tree of sorted nodes (bench/softwrap/stx_tree.hpp: 16 pairs of 8-byte words a node);
-//        keys of 2^40
-// The parameter says nothing (1). Invariant: as many keys as were new, each with its value.
+//   bpt  a B+-tree of sorted nodes (bench/softwrap/stx_tree.hpp: 16 pairs of 8-byte words per
+//        node); keys of 2^40
+// The parameter means nothing (1). Invariant: there are as many keys as were new, each with its
+// value.
 #pragma once
 
 #include <stdexcept>

@@ -2,11 +2,11 @@
 //
 // YCSB's session store (workload A) on a key-value store that is a table of rows: a B+-tree
 // (DudeTM, ASPLOS '17, sections 5.4 and 5.5): half of the operations read a record, half update it.
-// Keys by Zipf's law, scattered over the key space; the parameter is a hundred times the constant:
-// session-99, session-107. Setting::records says how many records: 10,000 unless told. A record is
-// an 8-byte value, as the paper's B+-tree has them: a number that says whose it is and counts up.
-// store-99 is the same with updates alone (5.5: "updating a key-value store"), each of a whole
-// record of ten fields of 104 bytes.
+// Keys follow Zipf's law, scattered over the key space; the parameter is a hundred times the
+// constant: session-99, session-107. Setting::records is the number of records: 10,000 by default.
+// A record is an 8-byte value, as in the paper's B+-tree: a number that identifies its key and
+// counts up. store-99 is the same with updates alone (5.5: "updating a key-value store"), each of a
+// whole record of ten fields of 104 bytes.
 // Invariant: every value and field is one that was written to it.
 #pragma once
 
@@ -26,7 +26,7 @@ namespace bench {
 
 using FieldText = std::array<std::uint64_t, 13>;
 
-/// What version `v` of a field of a record holds: its words say whose they are.
+/// The content of version `v` of a field of a record: its words identify their record and field.
 inline FieldText field_text(std::uint64_t key, std::uint64_t field,
                             std::uint64_t version) noexcept {
   FieldText text;
@@ -57,14 +57,14 @@ struct ValueRecord {
   explicit ValueRecord(std::uint64_t key) : value(key << 32) {}
 };
 
-/// A thread's ranks, drawn before: numbers [0, n) by Zipf's law, 0 the most popular.
+/// A thread's ranks, drawn in advance: numbers [0, n) by Zipf's law, 0 the most popular.
 class ZipfKeys {
  public:
   std::uint64_t rank(std::uint64_t n, unsigned hundredths, Rng& rng) {
     if (drawn_.empty() || n != n_ || hundredths != hundredths_) draw(n, hundredths, rng);
     return drawn_[at_++ % drawn_.size()];
   }
-  /// The same, scattered: the popular ones lie apart.
+  /// The same, scattered: the popular keys lie apart.
   std::uint64_t next(std::uint64_t n, unsigned hundredths, Rng& rng) {
     return mix(rank(n, hundredths, rng)) % n;
   }
@@ -175,7 +175,7 @@ struct SessionStore {
  private:
   static inline thread_local ZipfKeys keys_;
   static inline thread_local constinit std::uint64_t records_ = 0;
-  // keeps reads from being optimised away
+  // Keeps reads from being optimised away.
   static inline thread_local constinit std::uint64_t seen_ = 0;
 };
 

@@ -2,14 +2,14 @@
 //
 // DudeTM's realistic workloads (ASPLOS '17, section 5.1), over tables of either kind: hash tables
 // with open addressing ("h") or B+-trees ("b").
-//   tpcch, tpccb   TPC-C's new order (tpcc.hpp), order tables one a district. Parameter 1: a random
-//                  district; 2: one a thread (section 5.6, low conflict).
-//                  No order has an unused item: none is rolled back (departure; the paper does not
+//   tpcch, tpccb   TPC-C's new order (tpcc.hpp), one set of order tables per district. Parameter 1:
+//                  a random district; 2: one district per thread (section 5.6, low conflict). No
+//                  order has an unused item, so none is rolled back (departure; the paper does not
 //                  say)
 //   tatph, tatpb   TATP's Update Location: the row of a subscriber, found by its number, gets a new
-//                  vlr_location; 100,000 subscribers, chosen by
-//                  TATP's non-uniform rule (A = 65535). Parameter says nothing
-// Thread safety: the system's.
+//                  vlr_location; 100,000 subscribers, chosen by TATP's non-uniform rule (A =
+//                  65535). The parameter means nothing
+// Thread safety: that of the system.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@
 
 namespace bench {
 
-/// Buckets for a table where it needs some to begin with.
+/// The number of buckets for a table that must have them from the beginning.
 template <class Table, class Host, class Of>
 void prepare_table(Host& host, Of of, std::uint64_t buckets) {
   if constexpr (requires { Table::prepare(host, of, buckets); }) Table::prepare(host, of, buckets);
@@ -38,7 +38,7 @@ struct NewOrders {
   using Workload = tpcc::Tpcc<Model, Table, tpcc::districts>;
   using Root = typename Workload::Data;
   static constexpr const char* structure = hash ? "tpcch" : "tpccb";
-  /// buckets, a district: for 50,000 orders and half a million lines
+  /// Buckets per district: for 50,000 orders and half a million lines.
   static constexpr std::uint64_t orders = 1 << 16, lines = 1 << 20;
 
   template <class Host>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A chained hash table of 1 M buckets over an array of links; a node is 24 bytes from the system's
-// heap (32 with fat pointers). The same code for every system under test (see models.md); no
-// element counter, which would be a word that every update shares.
+// heap (32 with fat pointers). The code is the same for every system under test (see models.md).
+// There is no element counter: every update would share that word.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ struct HashRoot {
   static constexpr const char* layout_id = "bench::HashRoot/1";
   static constexpr std::uint64_t bucket_count = 1 << 20;
   typename Model::template Link<typename Model::template Link<NodeOf<Model>>> buckets;
-  typename Model::template Field<std::uint64_t> value_words{1ULL};  ///< for nodes that have many
+  typename Model::template Field<std::uint64_t> value_words{1ULL};  ///< for nodes that have several
 
-  /// For Perdure's check(): the heap blocks that this owns.
+  /// For Perdure's check(): the heap blocks that the root owns.
   template <class Tx, class F>
   void each_block(Tx& tx, F&& f) const {
     const auto table = tx.read(buckets);
@@ -52,7 +52,7 @@ struct HashRoot {
   }
 };
 
-/// `NodeOf<Model>` has key and next, and makes a node and knows its value by make() and
+/// `NodeOf<Model>` has key and next, makes a node with make() and checks its value with
 /// has_value().
 template <class Model, template <class> class NodeOf = HashNode>
 struct HashTable {
@@ -112,7 +112,7 @@ struct HashTable {
     return 1;
   }
 
-  /// Every element in its own bucket, with its own value, once.
+  /// Checks that every element is in its own bucket, with its own value, once.
   template <class Host>
   static std::uint64_t audit(Host& host, std::vector<std::string>& problems) {
     std::vector<bool> seen(KeySet<HashTable>::keys, false);
@@ -132,7 +132,7 @@ struct HashTable {
           else
             seen[key] = true;
           if (!Node::has_value(tx, root, node, key + 1)) ++wrong;
-          if (found > 2 * seen.size()) return true;  // a cycle: found is wrong then, too
+          if (found > 2 * seen.size()) return true;  // it is a cycle: then found is wrong, too
         }
       }
       return true;

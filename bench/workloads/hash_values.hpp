@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The hash table (hash.hpp) with values of many words: as large as Setting::value_bytes says, in
-// the node, every word stored by the insertion. For Blurred Persistence's figures 9 and 14 (papers:
-// Blurred Persistence, V-C.1 and V-C.5). A node is not constructed: what is read was stored.
+// The hash table (hash.hpp) with values of many words: Setting::value_bytes bytes in the node, of
+// which the insertion stores every word. For Blurred Persistence's figures 9 and 14 (papers:
+// Blurred Persistence, V-C.1 and V-C.5). A node is not constructed: only what was stored is read.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct HashValueNode {
   using Ref = typename Model::template Ref<HashValueNode>;
   using Word = typename Model::template Field<std::uint64_t>;
   Word key;
-  typename Model::template Link<HashValueNode> next;  ///< behind it the value's words
+  typename Model::template Link<HashValueNode> next;  ///< the value's words follow it
 
   template <class Tx, class Root>
   static Ref make(Tx& tx, const Root& root, std::uint64_t key, std::uint64_t value, Ref next) {

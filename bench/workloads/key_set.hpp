@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the hash table and the trees are asked to do, once for all: keys drawn uniformly from 1 M
-// (or what the table names), half of them present at the start; the parameter is the percentage of
-// updates (100, 10, 0), the others are look-ups. An update is one transaction (or one of
-// Cell::per_transaction in it) that inserts the key where it is absent and removes it where it is
-// found (as NV-Heaps defined these two benchmarks and Blurred Persistence and others took them
-// over): every update writes, half of them insert and half remove, the size stays about the same.
-// Invariant: as many elements as at the start, plus the inserts, minus the removes.
+// The operations on the hash table and the trees: keys drawn uniformly from 1 M (or the number that
+// the table names), half of them present at the start; the parameter is the percentage of updates
+// (100, 10, 0), the others are look-ups. An update is one transaction (or one of
+// Cell::per_transaction in it) that inserts the key if it is absent and removes it if it is present
+// (as NV-Heaps defined these two benchmarks and Blurred Persistence and others adopted them): every
+// update writes, half of them insert and half remove, the size stays about the same. Invariant: as
+// many elements as at the start, plus the inserts, minus the removes.
 #pragma once
 
 #include <algorithm>
@@ -87,14 +87,14 @@ struct KeySet {
   }
 
  private:
-  /// So many of them in one transaction.
+  /// Runs several of them in one transaction.
   template <class Host>
   static Step many(Host& host, unsigned n, unsigned percent, Rng& rng) {
     struct Op {
       std::uint64_t key;
       bool update;
     };
-    thread_local std::vector<Op> ops;  // drawn before: a transaction may run again
+    thread_local std::vector<Op> ops;  // drawn in advance: a transaction may run again
     ops.resize(n);
     for (Op& op : ops) op = {rng.below(keys), rng.below(100) < percent};
     const int grown = host.update([](auto& tx, Root& root) {
@@ -110,7 +110,7 @@ struct KeySet {
     return {.wrote = percent != 0, .grown = grown};
   }
 
-  // keeps the look-ups from being optimised away
+  // Keeps the look-ups from being optimised away.
   static inline thread_local constinit std::uint64_t found_ = 0;
 };
 

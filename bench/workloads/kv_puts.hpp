@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// kv-100: one put a transaction of a 16-byte key, drawn from 200,000 of which 100,000 are present
-// at first, and a 100-byte value, into a map that a `Calls` names (kv_table.hpp). Which keys were
-// put is known beside the store. Invariant: those keys, each with a whole value of its own.
+// kv-100: one put per transaction, of a 16-byte key, drawn from 200,000 of which 100,000 are
+// present at first, and a 100-byte value, into a map that a `Calls` names (kv_table.hpp). The keys
+// that were put are recorded outside the store. Invariant: the map has exactly those keys, each
+// with a whole value of its own.
 #pragma once
 
 #include <atomic>
@@ -48,7 +49,7 @@ struct KvPuts {
       Calls::put(tx, root, key, value);
       return true;
     });
-    // read when the threads have ended
+    // Read after the threads have ended.
     if (!there_[n].load(std::memory_order_relaxed))
       there_[n].store(true, std::memory_order_relaxed);
     return {.wrote = true, .grown = 0};
@@ -81,7 +82,7 @@ struct KvPuts {
   }
 
  private:
-  // a process has one session
+  // A process has one session.
   static inline std::vector<std::atomic<bool>> there_ = std::vector<std::atomic<bool>>(keys);
 };
 

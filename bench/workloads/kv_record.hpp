@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What key-value workloads store: 16-byte keys in no order and 100-byte values that say whose they
-// are.
+// The content of key-value workloads: 16-byte keys in no order and 100-byte values that identify
+// their key.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using Value = std::array<char, value_bytes>;
   return key;
 }
 
-/// A value that says whose it is (key, version), and whose every byte follows from that.
+/// A value that identifies its key and version, from which every other byte follows.
 [[nodiscard]] inline Value value_of(const Key& key, std::uint64_t version) noexcept {
   Value value;
   std::uint64_t half[2];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A key-value store under the operations of key_set.hpp: 16-byte keys and 100-byte values
-// (kv_record.hpp), an ordered map each. For Blurred Persistence's KVStore (papers: Blurred
+// (kv_record.hpp), in an ordered map. For Blurred Persistence's KVStore (papers: Blurred
 // Persistence, Table I), where Tokyo Cabinet stores in its B+-tree; here the store is Perdure's
-// own, and the real Tokyo Cabinet stands beside it. A `Calls` says how a system does it: put(tx,
+// own, and the real Tokyo Cabinet is compared with it. A `Calls` says how a system does it: put(tx,
 // root, key, value), erase(tx, root, key) -> bool, contains(tx, root, key) and for_each(tx, root,
 // f).
 #pragma once
@@ -35,7 +35,7 @@ struct KvTable {
     Calls::put(tx, root, k, value_of(k, value));
     return 1;
   }
-  /// Every value is its key's.
+  /// Checks that every value belongs to its key.
   template <class Host>
   static std::uint64_t audit(Host& host, std::vector<std::string>& problems) {
     std::uint64_t found = 0, broken = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one list of workloads, over the Models of models.md: adding a workload is a name here. A
-// structure is what a session fills; its workloads are "<structure>-<parameter>". What a store of
-// its own structures runs (LMDB, SQLite, ...) is the same list in bench/peers/workloads.cpp.
+// The list of all workloads, over the Models of models.md: to add a workload, add a name here. A
+// session fills a structure; its workloads are "<structure>-<parameter>". The workloads of stores
+// with structures of their own (LMDB, SQLite, ...) are the list in bench/peers/workloads.cpp.
 #pragma once
 
 #include <string>
@@ -21,13 +21,13 @@
 
 namespace bench {
 
-/// Some of the workloads: those that one source instantiates.
+/// A subset of the workloads: those that one source instantiates.
 template <class... Workloads>
 struct WorkloadList {
   static std::vector<std::string> names() { return {Workloads::structure...}; }
 };
 
-// Sets of keys, and words that are swapped.
+// Sets of keys, and swaps of words.
 template <class Model>
 using SwapList = WorkloadList<Sps<Model>>;
 template <class Model>
@@ -40,7 +40,7 @@ template <class Model>
 using BpList = WorkloadList<KeySet<BplusTree<Model, BtPages>>>;  ///< nodes of 4 KiB
 template <class Model>
 using HashValueList = WorkloadList<KeySet<HashValues<Model>>>;
-// DudeTM's, and YCSB's.
+// The workloads of DudeTM, and of YCSB.
 template <class Model>
 using HashInsertList = WorkloadList<HashInserts<Model>>;
 template <class Model>
@@ -57,7 +57,7 @@ using StoreList =
 template <class Model>
 using YcsbList = WorkloadList<Ycsb<Model, tpcc::Tree>>;
 
-/// Lists as one.
+/// Concatenates lists.
 template <class... Lists>
 struct Joined;
 template <class... W>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A hash table of fixed size with open addressing: where the bucket of a key is taken the next one
-// is looked at, round the end (DudeTM, ASPLOS '17, section 5.1). Two forms over the Models of
+// A hash table of fixed size with open addressing: if the bucket of a key is taken the next one is
+// tried, wrapping at the end (DudeTM, ASPLOS '17, section 5.1). Two variants over the Models of
 // models.md: OpenWords, from 8-byte keys to 8-byte values, and OpenTable, from keys to rows, under
-// TPC-C's and TATP's tables (tpcc.hpp). Nothing is removed. A table that is full throws
-// std::length_error.
+// TPC-C's and TATP's tables (tpcc.hpp). Nothing is removed. A full table throws std::length_error.
 // Thread safety: the caller's.
 #pragma once
 
@@ -17,7 +16,7 @@
 
 namespace bench {
 
-/// Three words a bucket, all of which an insertion stores: 3.0 writes, as in the paper's Table 1.
+/// Three words per bucket, all of which an insertion stores: 3.0 writes, as in the paper's Table 1.
 template <class Model>
 struct OpenWords {
   static constexpr const char* layout_id = "bench::OpenWords/1";
@@ -25,7 +24,7 @@ struct OpenWords {
     typename Model::template Field<std::uint64_t> used, key, value;
   };
   typename Model::template Link<Bucket> buckets;
-  /// buckets, a power of two; stored once
+  /// The number of buckets, a power of two; stored once.
   typename Model::template Field<std::uint64_t> count{0ULL};
 
   template <class Host, class Of>
@@ -47,7 +46,7 @@ struct OpenWords {
         return true;
       });
   }
-  /// Stores the value of a key; whether the key is new.
+  /// Stores the value of a key; returns whether the key is new.
   template <class Tx>
   bool put(Tx& tx, std::uint64_t key, std::uint64_t value) {
     const auto table = tx.get(buckets);
@@ -64,7 +63,7 @@ struct OpenWords {
     throw std::length_error("an open-addressing table of " + std::to_string(n) +
                             " buckets is full");
   }
-  /// f(key, value) for each.
+  /// Calls f(key, value) for each.
   template <class Tx, class F>
   void each(Tx& tx, F f) const {
     const auto table = tx.get(buckets);
@@ -114,7 +113,7 @@ class OpenTable {
     }
     return Ref{};
   }
-  /// `key` must not be there.
+  /// `key` must not exist.
   template <class Tx>
   void insert(Tx& tx, std::uint64_t key, Ref row) {
     const auto table = tx.get(buckets_);
@@ -129,7 +128,7 @@ class OpenTable {
     throw std::length_error("an open-addressing table of " + std::to_string(n) +
                             " buckets is full");
   }
-  /// f(key, row) for every row, in no order.
+  /// Calls f(key, row) for every row, in no order.
   template <class Tx, class F>
   void each(Tx& tx, F f) const {
     const auto table = tx.get(buckets_);
@@ -142,7 +141,7 @@ class OpenTable {
     f(tx.get(buckets_));
     each(tx, [&f](std::uint64_t, const Ref& row) { f(row); });
   }
-  /// Each key is found, once.
+  /// Checks that each key is found, once.
   template <class Tx>
   void audit(Tx& tx, const std::string& name, std::vector<std::string>& problems) const {
     std::uint64_t rows = 0, lost = 0;
@@ -157,7 +156,7 @@ class OpenTable {
 
  private:
   struct Bucket {
-    typename Model::template Field<std::uint64_t> key;  // plus one; 0: empty
+    typename Model::template Field<std::uint64_t> key;  // the key plus one; 0: empty
     typename Model::template Link<Row> row;
   };
   typename Model::template Link<Bucket> buckets_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A red-black tree with parent links, nodes of 48 bytes from the system's heap (72 with fat
-// pointers): the text-book algorithm (Cormen, Leiserson, Rivest, Stein; without a sentinel, whose
-// parent link every removal would write, as in java.util.TreeMap). The same code for every system
-// under test (see models.md).
+// pointers): the text-book algorithm (Cormen, Leiserson, Rivest, Stein), without a sentinel,
+// because every removal would write the sentinel's parent link (as in java.util.TreeMap). The code
+// is the same for every system under test (see models.md).
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct RbRoot {
   static constexpr const char* layout_id = "bench::RbRoot/1";
   typename Model::template Link<RbNode<Model>> top;
 
-  /// For Perdure's check(): the heap blocks that this owns.
+  /// For Perdure's check(): the heap blocks that the root owns.
   template <class Tx, class F>
   void each_block(Tx& tx, F&& f) const {
     std::vector<decltype(tx.read(top))> open{tx.read(top)};
@@ -84,7 +84,7 @@ class RbWork {
 
  private:
   void remove(Ref n) {
-    if (left(n) && right(n)) {  // its successor's element moves up, the successor's node goes
+    if (left(n) && right(n)) {  // its successor's element moves up, the successor's node is removed
       Ref next = right(n);
       for (Ref l = left(next); l; l = left(next)) next = l;
       tx_.set(n->key, tx_.get(next->key));
@@ -114,7 +114,7 @@ class RbWork {
   Ref left_of(Ref n) { return n ? left(n) : Ref{}; }
   Ref right_of(Ref n) { return n ? right(n) : Ref{}; }
   bool is_red(Ref n) { return n && tx_.get(n->red) != 0; }
-  void paint(Ref n, bool red) {  // stores only what changes: upper nodes are read by everyone
+  void paint(Ref n, bool red) {  // stores only what changes: all threads read the upper nodes
     if (n && is_red(n) != red) tx_.set(n->red, red ? 1ULL : 0ULL);
   }
 
@@ -241,7 +241,7 @@ struct RbTree {
     return RbWork<Model, Tx>(tx, root).toggle(key, value);
   }
 
-  /// Order, colours, the same number of black nodes on every path, parent links, values.
+  /// Checks order, colours, the same number of black nodes on every path, parent links, and values.
   template <class Host>
   static std::uint64_t audit(Host& host, std::vector<std::string>& problems) {
     std::uint64_t found = 0, wrong = 0;
@@ -264,7 +264,7 @@ struct RbTree {
                           int depth, std::uint64_t& found,
                           std::uint64_t& wrong) {  // above < key < below
     if (!n) return 1;
-    if (depth > 100) {  // no red-black tree of this size is that deep: a cycle
+    if (depth > 100) {  // no red-black tree of this size is that deep: it is a cycle
       ++wrong;
       return 1;
     }

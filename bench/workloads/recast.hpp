@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A reference in hand as one to another type: for nodes whose type their place tells
-// (bplus_tree.hpp, tpcc_tree.hpp). A system whose Ref is no pointer has an overload beside its Ref
-// (systems/pmemobj.hpp), which its arguments find.
+// Converts a reference to one of another type: for nodes whose type follows from their place
+// (bplus_tree.hpp, tpcc_tree.hpp). A system whose Ref is not a pointer has an overload beside its
+// Ref (systems/pmemobj.hpp), found by argument-dependent lookup.
 #pragma once
 
 namespace bench {

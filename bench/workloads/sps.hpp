@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // SPS, "swap": a transaction exchanges k pairs of random 8-byte words in an array of 1 M of them.
-// Parameter: k. It is the workload with the least work of its own, so that what a system adds is
-// all one sees; k words twice are k x 2 x 8 bytes changed.
-// Invariant: the words are a permutation of what they were.
-// What a Model and a transaction handle offer to a workload: see models.md beside this file.
+// Parameter: k. It is the workload with the least work of its own, so that the figures show what a
+// system adds; k x 2 x 8 bytes change.
+// Invariant: the words are a permutation of the initial ones.
+// models.md beside this file says what a Model and a transaction handle offer to a workload.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct SpsRoot {
   static constexpr const char* layout_id = "bench::SpsRoot/1";
   typename Model::template Link<typename Model::template Field<std::uint64_t>> words;
 
-  /// For Perdure's check(): the heap blocks that this owns.
+  /// For Perdure's check(): the heap blocks that the root owns.
   template <class Tx, class F>
   void each_block(Tx& tx, F&& f) const {
     f(tx.read(words));
@@ -64,10 +64,10 @@ struct Sps {
     swap(host, swaps, count, rng);
     return {.wrote = true, .grown = 0};
   }
-  /// Of the first `among` words.
+  /// Swaps pairs of the first `among` words.
   template <class Host>
   static void swap(Host& host, unsigned swaps, std::uint64_t among, Rng& rng) {
-    std::uint32_t at[2 * max_swaps];  // drawn before: a transaction may run again
+    std::uint32_t at[2 * max_swaps];  // drawn in advance: a transaction may run again
     for (unsigned i = 0; i < 2 * swaps; ++i) at[i] = static_cast<std::uint32_t>(rng.below(among));
     host.update([&at, swaps](auto& tx, Root& root) {
       const auto words = tx.get(root.words);

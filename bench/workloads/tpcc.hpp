@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // TPC-C's new order transaction (revision 5.11, clause 2.4) over tables of a chosen type and
-// layout. `Table<Model, Row>` is a B+-tree (tpcc_tree.hpp), or another with its find, insert, each,
-// each_block and audit. `parts` is the layout of orders, new_order and order_line:
+// layout. `Table<Model, Row>` is a B+-tree (tpcc_tree.hpp), or another type with its find, insert,
+// each, each_block and audit. `parts` is the layout of orders, new_order and order_line:
 //   1, naive       one table each, with a compound key of warehouse, district, order (and line)
-//   10, optimised  an array of ten, one a district, each on the order (and line) alone (papers:
-//                  REWIND, VLDB '15, section 5.3)
-// Departures from TPC-C: terminals issue nothing but new orders, without keying and thinking times
-// and without a screen; there is one warehouse, so no remote order lines; terminals are not tied to
-// a warehouse's district by anything but the random district of each order; columns as in
-// tpcc_rows.hpp; an order's date is a number; tpm counts every new order, the rolled back 1 % too.
-// A host that does not roll back (Host::rolls_back false) leaves what an order with an unused item
-// has done until then.
+//   10, optimised  an array of ten tables, one per district, each with the order (and line) alone
+//                  as its key (papers: REWIND, VLDB '15, section 5.3)
+// Departures from TPC-C: terminals issue only new orders, without keying and thinking times and
+// without a screen; there is one warehouse, so no remote order lines; the random district of each
+// order is the only tie of a terminal to a district; columns as in tpcc_rows.hpp; an order's date
+// is a number; tpm counts every new order, including the 1 % that are rolled back. A host that does
+// not roll back (Host::rolls_back false) leaves what an order with an unused item has done until
+// then.
 // Thread safety: the system's, or the caller's locks around update (bench/tpcc/locks.hpp).
 #pragma once
 
@@ -26,14 +26,14 @@ namespace bench::tpcc {
 /// Thrown out of update by an order with an unused item: the system rolls back.
 struct RolledBack {};
 
-/// What the terminal shows.
+/// The answer that the terminal shows.
 struct Answer {
   std::uint64_t total = 0;  ///< in cents
   std::uint32_t brand = 0;  ///< lines whose item is "brand", not "generic"
   bool complete = false;
 };
 
-/// Perdure's own handle, under the name that tables call.
+/// Perdure's own handle, with the names that tables call.
 template <class Tx>
 struct WalkReader {
   Tx& tx;
@@ -68,7 +68,7 @@ struct Root {
     return order_key(d, order) << 4 | number;
   }
 
-  /// For Perdure's check(): the heap blocks that this owns.
+  /// For Perdure's check(): the heap blocks that the root owns.
   template <class Tx, class F>
   void each_block(Tx& tx, F&& f) const {
     WalkReader<Tx> reader{tx};
@@ -93,8 +93,8 @@ struct Tpcc {
   using Model = Model_;
   using Data = Root<Model, Table, parts>;
 
-  /// One new order, clause 2.4.2.2. Throws RolledBack; where the system does not roll back, the
-  /// answer is incomplete.
+  /// One new order, clause 2.4.2.2. Throws RolledBack; if the system does not roll back, the answer
+  /// is incomplete.
   template <class Tx>
   static Answer new_order(Tx& tx, Data& root, const Input& in, bool rolls_back) {
     const std::uint32_t d = in.district;
@@ -143,7 +143,7 @@ struct Tpcc {
     return answer;
   }
 
-  /// An order, and where it is not delivered its row in new_order.
+  /// An order and, if it is not delivered, its row in new_order.
   template <class Tx>
   static void enter(Tx& tx, Data& root, const OrderData& order, bool undelivered) {
     const std::uint64_t key = Data::order_key(order.district, order.order);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C's consistency conditions (revision 5.11, clause 3.3.2) as far as new order can break them,
-// of each district d:
+// TPC-C's consistency conditions (revision 5.11, clause 3.3.2) that new order can break, for each
+// district d:
 //   1  w_ytd is the sum of d_ytd (as loaded: new order does not change them)
 //   2  d_next_o_id - 1 = max(o_id) = max(no_o_id)
 //   3  max(no_o_id) - min(no_o_id) + 1 = rows of new_order
 //   4  the sum of o_ol_cnt = rows of order_line
-//   5  an order has no carrier where it has a row in new_order, and only there
+//   5  an order has no carrier if it has a row in new_order, and only then
 //   6  o_ol_cnt = rows of order_line of this order, numbered from 1
-//   7  a line has no delivery date where its order has no carrier, and only there
-// and besides: no order number is left out; the stock's s_order_cnt and s_ytd sum up to the lines
-// and quantities of the new orders; so many orders more than loaded as were committed; and every
-// table is whole. Where orders with an unused item are not rolled back, each of them lacks its last
-// line.
-// Thread safety: when nobody updates.
+//   7  a line has no delivery date if its order has no carrier, and only then
+// and in addition: no order number is left out; the stock's s_order_cnt and s_ytd sum up to the
+// lines and quantities of the new orders; there are as many orders beyond the loaded ones as were
+// committed; and every table is whole. If orders with an unused item are not rolled back, each of
+// them lacks its last line.
+// Thread safety: while no thread updates.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@
 namespace bench::tpcc {
 
 struct Expected {
-  std::optional<std::uint64_t> orders;  ///< more than were loaded; absent: not known
+  std::optional<std::uint64_t> orders;  ///< beyond the loaded ones; absent: not known
   std::uint64_t unfinished = 0;         ///< orders that lack their last line
 };
 
@@ -69,7 +69,7 @@ class Audit {
   struct Seen {
     OrderData order;
     std::uint32_t lines = 0, numbers = 0, undelivered = 0;
-    bool waits = false;  ///< has a row in new_order
+    bool waits = false;  ///< it has a row in new_order
   };
 
   template <class Tx>

@@ -3,7 +3,7 @@
 // What a terminal enters for a new order (TPC-C 5.11, clauses 2.1.6 and 2.4.1): a random district,
 // a customer and items by NURand, 5 to 15 lines, and in 1 % of the orders an unused item number in
 // the last line.
-// Thread safety: an Input is one terminal's.
+// Thread safety: an Input belongs to one terminal.
 #pragma once
 
 #include <array>

@@ -34,7 +34,7 @@ inline Text<16> last_name(std::uint32_t number) {
   return name;
 }
 
-/// i_data, s_data: one in ten holds "ORIGINAL".
+/// i_data, s_data: one in ten contains "ORIGINAL".
 inline Text<16> random_data(Rng& rng) {
   Text<16> data = random_text<16>(rng);
   if (rng.below(10) == 0) std::memcpy(data.data() + rng.below(9), "ORIGINAL", 8);
@@ -49,8 +49,8 @@ class Loader {
 
   template <class Host>
   static void load(Host& host) {
-    // its results are the same for every system: a lambda may run twice, so what it stores is drawn
-    // before it
+    // The results are the same for every system: a lambda may run twice, so what it stores is drawn
+    // before it runs.
     Rng rng(4, 33);
     host.update([tax = between(rng, 0, 2000)](auto& tx, Data& root) {
       root.warehouse.insert(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C's rows (revision 5.11, clause 1.3), the columns that new order reads or writes. Numbers are
-// packed into 8-byte words, so that what changes together is one word. Left out are the texts that
-// new order does not touch (names, addresses, phone, c_data, d_name, i_im_id's use) and the tables
-// that it does not (history). i_data and s_data, 26 to 50 characters there, are 16 here; c_last and
-// dist_info are whole. warehouse 16 bytes, district 32, customer 32, item 48, stock 272, orders 24,
-// new_order 8, order_line 48
+// TPC-C's rows (revision 5.11, clause 1.3), with the columns that new order reads or writes.
+// Numbers are packed into 8-byte words, so that what changes together is one word. The texts that
+// new order does not access are left out (names, addresses, phone, c_data, d_name, the use of
+// i_im_id), and so are tables that it does not access (history). i_data and s_data, 26 to 50
+// characters there, are 16 here; c_last and dist_info are whole. Sizes in bytes: warehouse 16,
+// district 32, customer 32, item 48, stock 272, orders 24, new_order 8, order_line 48.
 #pragma once
 
 #include <array>
@@ -13,9 +13,9 @@
 
 namespace bench::tpcc {
 
-// customers a district
+// Customers are per district.
 inline constexpr std::uint32_t warehouses = 1, districts = 10, customers = 3000, items = 100'000;
-// loaded, a district
+// Loaded per district.
 inline constexpr std::uint32_t first_orders = 3000, first_new_orders = 900;
 inline constexpr std::uint32_t max_lines = 15;
 
@@ -63,7 +63,7 @@ struct Item {
   explicit Item(const ItemData& d) : data(d) {}
 };
 
-/// What an order line changes of its stock: one word.
+/// What an order line changes in its stock row: one word.
 struct alignas(8) StockCounts {
   std::uint16_t quantity = 0, orders = 0;
   std::uint32_t ytd = 0;
@@ -129,7 +129,7 @@ struct OrderLine {
   explicit OrderLine(const LineData& d) : data(d) {}
 };
 
-// Keys, compound ones as one number in their order. The one warehouse is number 1.
+// Keys; compound ones are one number in their order. The one warehouse is number 1.
 constexpr std::uint64_t district_key(std::uint64_t d) noexcept { return 1 << 8 | d; }
 constexpr std::uint64_t customer_key(std::uint64_t d, std::uint64_t c) noexcept {
   return district_key(d) << 24 | c;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A table of TPC-C as a B+-tree from 8-byte keys to rows, over the Models of models.md: find,
-// insert, and a walk in key order. Nothing is removed by new order: an abort is the system's to
-// roll back. A node is 512 bytes, 31 entries of a key and a pointer side by side, so that an insert
-// behind the last entry stores three words in at most two lines; nodes split in the middle, leaves
-// are chained. An entry of an inner node has the smallest key below it, but the first, whose key
-// says nothing.
+// insert, and a walk in key order. New order removes nothing: the system rolls an abort back. A
+// node is 512 bytes, 31 entries of a key and a pointer side by side, so that an insert after the
+// last entry stores three words in at most two lines; nodes split in the middle, leaves are
+// chained. An entry of an inner node has the smallest key below it, except the first one, whose key
+// means nothing.
 // Thread safety: the caller's.
 #pragma once
 
@@ -24,10 +24,10 @@ struct TreeNode {
   static constexpr std::uint64_t order = 31;
   struct Entry {
     typename Model::template Field<std::uint64_t> key;
-    typename Model::template Link<std::byte> to;  // a node, or in a leaf a row
+    typename Model::template Link<std::byte> to;  // a node, or a row if this is a leaf
   };
   typename Model::template Field<std::uint64_t> count;
-  typename Model::template Link<TreeNode> next;  // a leaf's
+  typename Model::template Link<TreeNode> next;  // of a leaf
   Entry entries[order];
 };
 
@@ -47,7 +47,7 @@ class Tree {
     return recast<Row>(tx.get(node->entries[at - 1].to));
   }
 
-  /// f(key, row) for up to n rows whose keys are at least `from`, in their order.
+  /// Calls f(key, row) for up to n rows whose keys are at least `from`, in their order.
   template <class Tx, class F>
   void scan(Tx& tx, std::uint64_t from, std::uint64_t n, F f) const {
     NodeRef node = leaf_of(tx, from);
@@ -61,7 +61,7 @@ class Tree {
       }
   }
 
-  /// `key` must not be there.
+  /// `key` must not exist.
   template <class Tx>
   void insert(Tx& tx, std::uint64_t key, RowRef row) {
     NodeRef node = tx.get(top_);
@@ -102,7 +102,7 @@ class Tree {
     }
   }
 
-  /// f(key, row) for every row, in the order of keys.
+  /// Calls f(key, row) for every row, in key order.
   template <class Tx, class F>
   void each(Tx& tx, F f) const {
     NodeRef node = tx.get(top_);
@@ -113,13 +113,13 @@ class Tree {
         f(tx.get(node->entries[i].key), recast<Row>(tx.get(node->entries[i].to)));
   }
 
-  /// f(block) for every node and row.
+  /// Calls f(block) for every node and row.
   template <class Tx, class F>
   void each_block(Tx& tx, F&& f) const {
     if (const NodeRef top = tx.get(top_)) below(tx, top, tx.get(height_), f);
   }
 
-  /// Keys rise along the leaves, and each is found from the top.
+  /// Checks that keys rise along the leaves, and that each is found from the top.
   template <class Tx>
   void audit(Tx& tx, const std::string& name, std::vector<std::string>& problems) const {
     std::uint64_t before = 0, falling = 0, lost = 0, rows = 0;
@@ -166,7 +166,7 @@ class Tree {
     tx.set(node->entries[at].key, key);
     tx.set(node->entries[at].to, to);
   }
-  /// How many of a node's keys are not larger than `key`.
+  /// How many of a node's keys are at most `key`.
   template <class Tx>
   static std::uint64_t behind(Tx& tx, const NodeRef& node, std::uint64_t key) {
     std::uint64_t low = 0, high = tx.get(node->count);
@@ -185,7 +185,7 @@ class Tree {
     return n == 0 ? 0 : n - 1;
   }
 
-  /// Returns the new right neighbour where the node was full, for its parent.
+  /// Returns the new right neighbour for the parent if the node was full.
   template <class Tx>
   static NodeRef insert_at(Tx& tx, const NodeRef& node, std::uint64_t at, std::uint64_t key,
                            const BytesRef& to, bool leaf) {

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// YCSB's core workloads (Cooper et al., SoCC '10) over a table in the order of its keys, a record
-// of ten fields of 104 bytes:
-//   ycsb-a  half reads, half updates        ycsb-d  95 % reads of the newest records, 5 %
-//           insertions
-//   ycsb-b  95 % reads, 5 % updates         ycsb-e  95 % scans of 1 to 100 records, 5 % insertions
-//   ycsb-c  reads alone                     ycsb-f  half reads, half read-modify-writes
+// YCSB's core workloads (Cooper et al., SoCC '10) over a table in key order, with records of ten
+// fields of 104 bytes:
+//   ycsb-a  half reads, half updates
+//   ycsb-b  95 % reads, 5 % updates
+//   ycsb-c  reads alone
+//   ycsb-d  95 % reads of the newest records, 5 % insertions
+//   ycsb-e  95 % scans of 1 to 100 records, 5 % insertions
+//   ycsb-f  half reads, half read-modify-writes
 // A read takes all fields of a record; an update stores one field, chosen at random; a
-// read-modify-write reads all and stores one; each is one transaction. Keys by Zipf's law with 0.99
-// over the records that were loaded, scattered; in D over the newest, by age. Setting::records:
-// 50,000 unless told.
-// Departures from YCSB: keys are numbers; insertions come in the order of their keys, since the
-// store scatters nothing; no client in between.
-// Invariant: as many records as were loaded and inserted, every field one that was written to it.
+// read-modify-write reads all and stores one; each is one transaction. Keys follow Zipf's law with
+// 0.99 over the loaded records, scattered; in D over the newest records, by age. Setting::records
+// is 50,000 by default.
+// Departures from YCSB: keys are numbers; insertions come in key order, because the store scatters
+// nothing; there is no client in between.
+// Invariant: there are as many records as were loaded and inserted, and every field is one that was
+// written to it.
 #pragma once
 
 #include <array>
@@ -62,14 +65,16 @@ struct Ycsb {
     if (letter == 'd' || letter == 'e') {
       if (percent < 5) {
         insert(host,
-               // partner: newest(), which needs no order: an absent record is no error
+               // It pairs with nothing: newest() needs no order, because an absent record is no
+               // error.
                next_.fetch_add(1, std::memory_order_relaxed));
         return {.wrote = true, .grown = 1};
       }
       seen_ += letter == 'e' ? scan(host, key, 1 + drawn % 100) : read(host, key);
       return {};
     }
-    static constexpr std::array<std::uint64_t, 6> updates{50, 5, 0, 0, 0, 50};  // of a hundred
+    // Of a hundred operations.
+    static constexpr std::array<std::uint64_t, 6> updates{50, 5, 0, 0, 0, 50};
     if (percent >= updates[letter - 'a']) {
       seen_ += read(host, key);
       return {};
@@ -119,7 +124,7 @@ struct Ycsb {
       return true;
     });
   }
-  /// A word of each field; 0 for a record that is not there yet.
+  /// Reads a word of each field; 0 for a record that does not exist yet.
   template <class Tx, class Row>
   static std::uint64_t sum_of(Tx& tx, const Row& row) {
     std::uint64_t sum = 0;
@@ -145,7 +150,7 @@ struct Ycsb {
   static inline std::uint64_t loaded_ = 0;  // a process has one session
   static inline std::atomic<std::uint64_t> next_{0};
   static inline thread_local ZipfKeys zipf_;
-  // keeps reads from being optimised away
+  // Keeps reads from being optimised away.
   static inline thread_local constinit std::uint64_t seen_ = 0;
 };
 

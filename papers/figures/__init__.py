@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The papers' figures, measured again: one module a paper (rewind.py), each a list of Figures (figure.py)."""
+"""The papers' figures, measured again: one module per paper (rewind.py), each with a list of
+Figures (figure.py)."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What DudeTM's figures have in common: the systems by the paper's names, the workloads, and cells over them."""
+"""Shared by DudeTM's figures: the systems by the paper's names, the workloads, and cells over
+them."""
 
 import itertools
 
@@ -8,22 +9,35 @@ from .figure import Wanted, processes
 MIB = 1 << 20
 LOG = 64 * MIB
 DELAYS = "dudetm"
-VOLATILE, INF, DUDE, SYNC, NVML = "Volatile-STM", "DudeTM-Inf", "DudeTM", "DudeTM-Sync", "libpmemobj"
-SYSTEMS = {VOLATILE: "volatile/stm", INF: "dudetm-inf/stm:async", DUDE: "dudetm/stm:async", SYNC: "dudetm-sync/stm:durable", NVML: "pmemobj"}
-WORKLOADS = {"HashTable": "ht", "B+-tree": "bpt", "TPC-C (hash)": "tpcch", "TPC-C (B+-tree)": "tpccb", "TATP (hash)": "tatph", "TATP (B+-tree)": "tatpb"}
+VOLATILE, INF, DUDE, SYNC, NVML = ("Volatile-STM", "DudeTM-Inf", "DudeTM", "DudeTM-Sync",
+                                   "libpmemobj")
+SYSTEMS = {
+    VOLATILE: "volatile/stm", INF: "dudetm-inf/stm:async", DUDE: "dudetm/stm:async",
+    SYNC: "dudetm-sync/stm:durable", NVML: "pmemobj"
+}
+WORKLOADS = {
+    "HashTable": "ht", "B+-tree": "bpt", "TPC-C (hash)": "tpcch", "TPC-C (B+-tree)": "tpccb",
+    "TATP (hash)": "tatph", "TATP (B+-tree)": "tatpb"
+}
 HASHED = [name for name in WORKLOADS if name == "HashTable" or "hash" in name]
 
 
 def process_of(system, structure, delays=DELAYS, more=(), log=LOG):
     executable = "perdure_bench_pmemobj" if system == "pmemobj" else "perdure_bench_engines"
-    options = ("--delays", delays) if system == "pmemobj" else ("--delays", delays, "--log-size", log, *more)
+    options = ("--delays", delays) if system == "pmemobj" else ("--delays", delays, "--log-size",
+                                                                log, *more)
     return Wanted(system, structure, options, executable)
 
 
 def measured(bench, wanted, asked, value=lambda answer: answer["rate"]):
-    """wanted: {key: process_of(...)}; asked: {cell: (key, request)}: {cell: [value of each round]}."""
+    """wanted: {key: process_of(...)}; asked: {cell: (key, request)}. Returns {cell: [value of each
+    round]}."""
     seconds = 0.1 if bench.quick else 0.3
-    seeds = itertools.count(1)  # or a process would insert its first round's keys again, and change nothing
+    # With one seed a process would insert its first round's keys again, and change nothing.
+    seeds = itertools.count(1)
     with processes(bench, wanted) as opened:
-        return bench.interleave({cell: lambda k=key, r=request: value(opened[k].ask({"seconds": seconds, "warmup": 0.05, "seed": next(seeds), **r}))
-                                 for cell, (key, request) in asked.items()})
+        return bench.interleave({
+            cell: lambda k=key, r=request: value(opened[k].ask(
+                {"seconds": seconds, "warmup": 0.05, "seed": next(seeds), **r}))
+            for cell, (key, request) in asked.items()
+        })

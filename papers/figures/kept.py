@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was measured, a JSON document a row beside the page's pictures: an interrupted run goes on from there, and pages and report are made of it.
+"""The measurements, one JSON document per row, beside the page's pictures: an interrupted run
+continues from there, and pages and report are made from it.
 
+<<<<<<< HEAD:papers/figures/kept.py
 Below a folder, papers/ unless told: PAPER/figures/ROW.json with ROW.csv and ROW.png, the page PAPER/figures.md, and sources.FILE.
 
 A document that was loaded has "stale" beside what was measured: why the row may say nothing about the sources as they
 were when the pages were written last (sources.py), or an empty text.
+=======
+A document that was loaded has "stale" in addition to the measurement: why the row may say nothing
+about the sources as they were when the pages were last written (sources.py), or an empty text.
+>>>>>>> lang1:bench/figures/kept.py
 """
 
 import json
@@ -30,13 +36,15 @@ def path_of(folder, paper, row, quick=False):
 
 
 def load(folder, paper, quick=False):
-    """{row: document} of a paper's figures that were measured."""
+    """Returns {row: document} of a paper's figures that were measured."""
     found, known = {}, sources.load(folder)
     for figure in paper.figures:
         path = path_of(folder, paper, figure.row, quick)
         if path.exists():
             document = json.loads(path.read_text(encoding="utf-8"))
-            found[figure.row] = document | {"stale": sources.stale(document, (*paper.systems, *figure.systems), known)}
+            found[figure.row] = document | {
+                "stale": sources.stale(document, (*paper.systems, *figure.systems), known)
+            }
     return found
 
 

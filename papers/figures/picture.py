@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws a figure: lines with whiskers from the slowest to the fastest round, bars that lie, or a mark for each place in a row a series where bars were too many.
+"""Draws a figure: lines with whiskers from the slowest to the fastest round, horizontal bars, or,
+if there are too many bars, one row per series with a mark for each place.
 
-plot() is the one drawing; picture_file() makes a PNG of it, report_svg.py what the report has inside.
+plot() is the one drawing; picture_file() makes a PNG of it, report_svg.py the picture inside the
+report.
 """
 
 import math
@@ -14,20 +16,21 @@ from report.table import factor
 
 from .table import series_of
 
-# at least 3:1 against white
+# The contrast to white is at least 3:1.
 COLOURS = ["#33689e", "#d04a5c", "#1f7a33", "#a17a00", "#0b87aa", "#8a2a6b", "#6b6b6b", "#c2571a"]
 MARKS = "os^Dv*PX<>dhp"
-MOST_BARS = 8  # series; beyond, a row each
-MANY_PLACES = 12  # of bars in more than one series: beyond, a number in a coloured cell each
+MOST_BARS = 8  # series; beyond that, one row each
+MANY_PLACES = 12  # of bars in more than one series; beyond that, a number in a coloured cell each
 
 
 def shown(figure, points):
-    """Those that the picture has."""
+    """The points that the picture shows."""
     return [p for p in points if figure.drawn(p.series)]
 
 
 def is_grid(figure, points):
-    return figure.bars and len(series_of(points)) > 1 and len(dict.fromkeys(p.x for p in points)) > MANY_PLACES
+    return figure.bars and len(series_of(points)) > 1 and len(dict.fromkeys(
+        p.x for p in points)) > MANY_PLACES
 
 
 def style(n):
@@ -39,7 +42,7 @@ def rows_a_series(figure, points):
 
 
 def panels(figure, points):
-    """[(title, [(line's name, its points)])]"""
+    """Returns [(title, [(line's name, its points)])]."""
     found = {}
     for name in series_of(points):
         title, line = figure.panel(name) if figure.panel else ("", name)
@@ -48,14 +51,20 @@ def panels(figure, points):
 
 
 def legend(figure, points):
-    """[(name, colour, mark or None)] of what needs naming; a single line does not."""
+    """Returns [(name, colour, mark or None)] of the lines that need a name; a single line does
+    not."""
     if is_grid(figure, points):
         return []
     if rows_a_series(figure, points):
         names = list(dict.fromkeys(str(p.x) for p in points))
     else:
-        names = list(dict.fromkeys(line for _, lines in panels(figure, points) for line, _ in lines))
-    return [(name, style(n)[0], None if figure.trace or figure.bars and not rows_a_series(figure, points) else style(n)[1]) for n, name in enumerate(names)]
+        names = list(dict.fromkeys(line for _, lines in panels(figure, points)
+                                   for line, _ in lines))
+    return [
+        (name, style(n)[0],
+         None if figure.trace or figure.bars and not rows_a_series(figure, points) else style(n)[1])
+        for n, name in enumerate(names)
+    ]
 
 
 def _whiskers(points):
@@ -70,7 +79,8 @@ def _lines(ax, lines, colours, trace):
         if trace:
             ax.plot(xs, ys, color=colour, linewidth=0.7, label=name)
         else:
-            ax.errorbar(xs, ys, yerr=_whiskers(own), label=name, color=colour, marker=mark, markersize=4, linewidth=1.2, elinewidth=0.7, capsize=2)
+            ax.errorbar(xs, ys, yerr=_whiskers(own), label=name, color=colour, marker=mark,
+                        markersize=4, linewidth=1.2, elinewidth=0.7, capsize=2)
 
 
 def _bars(ax, points):
@@ -79,8 +89,11 @@ def _bars(ax, points):
     for n, name in enumerate(names):
         own = [p for p in points if p.series == name]
         places = [groups.index(p.x) + (n - (len(names) - 1) / 2) * height for p in own]
-        ax.barh(places, [p.y for p in own], height=height * 0.92, label=name, color=COLOURS[n % len(COLOURS)], xerr=_whiskers(own), error_kw={"elinewidth": 0.7, "ecolor": "#222222"})
-    ax.set_yticks(range(len(groups)), [textwrap.fill(str(g), 16, break_long_words=False) for g in groups])
+        ax.barh(places, [p.y for p in own], height=height * 0.92, label=name,
+                color=COLOURS[n % len(COLOURS)], xerr=_whiskers(own),
+                error_kw={"elinewidth": 0.7, "ecolor": "#222222"})
+    ax.set_yticks(range(len(groups)),
+                  [textwrap.fill(str(g), 16, break_long_words=False) for g in groups])
     ax.set_ylim(len(groups) - 0.5, -0.5)
 
 
@@ -89,22 +102,30 @@ def _rows(ax, points):
     for n, group in enumerate(groups):
         own = [p for p in points if p.x == group]
         colour, mark = style(n)
-        ax.errorbar([p.y for p in own], [names.index(p.series) for p in own], xerr=_whiskers(own), label=str(group), color=colour, marker=mark, markersize=4, linestyle="none", elinewidth=0.7)
+        ax.errorbar([p.y for p in own], [names.index(p.series) for p in own], xerr=_whiskers(own),
+                    label=str(group), color=colour, marker=mark, markersize=4, linestyle="none",
+                    elinewidth=0.7)
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.grid(axis="y", linewidth=0.4, color="#dddddd")
 
 
 def _grid(ax, points, log):
-    """Places below each other, series beside each other; blue is above 1 (or the middle), red below."""
+    """Places below each other, series beside each other; blue is above 1 (or the middle), red
+    below."""
     names, groups = series_of(points), list(dict.fromkeys(p.x for p in points))
     values = {(p.x, p.series): p.y for p in points}
-    reach = max((abs(math.log(v)) for v in values.values() if v > 0), default=1) if log else max(values.values(), default=1)
+    reach = max(
+        (abs(math.log(v))
+         for v in values.values() if v > 0), default=1) if log else max(values.values(), default=1)
 
     def shade(v):
-        return 0.5 + 0.36 * max(-1, min(1, math.log(v) / min(reach, math.log(20)))) if log and v > 0 else 0.5 + 0.36 * v / reach
+        return 0.5 + 0.36 * max(-1, min(
+            1,
+            math.log(v) / min(reach, math.log(20)))) if log and v > 0 else 0.5 + 0.36 * v / reach
 
-    ax.imshow([[shade(values[g, n]) if (g, n) in values else math.nan for n in names] for g in groups], cmap="RdBu", vmin=0, vmax=1, aspect="auto")
+    ax.imshow([[shade(values[g, n]) if (g, n) in values else math.nan for n in names]
+               for g in groups], cmap="RdBu", vmin=0, vmax=1, aspect="auto")
     for (group, name), value in values.items():
         ax.text(names.index(name), groups.index(group), factor(value), ha="center", va="center")
     ax.set_xticks(range(len(names)), names)
@@ -116,7 +137,7 @@ def _grid(ax, points, log):
 
 
 def _spell(value, _=None):
-    """A tick without exponents."""
+    """The text of a tick, without exponents."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size * (10 if letter == "k" else 1):
             return f"{value / size:g}{letter}"
@@ -127,7 +148,7 @@ def _ticks(axis, log, low, high):
     axis.set_minor_formatter(NullFormatter())
     if not log:
         axis.set_major_locator(MaxNLocator(6))
-    elif high / low < 30:  # little more than a decade: its parts, too
+    elif high / low < 30:  # little more than a decade: ticks within it, too
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     else:
         axis.set_major_locator(LogLocator(numticks=6))
@@ -135,18 +156,22 @@ def _ticks(axis, log, low, high):
 
 
 def _measured_places(ax, points, log, width):
-    """Ticks at the places that were measured, as far as their names have room on so many letters' width."""
+    """Puts ticks at the places that were measured, as far as their names fit into a width of this
+    many letters."""
     places = sorted({p.x for p in points})
     at = [math.log(x) if log else x for x in places]
     reach, kept = (at[-1] - at[0]) or 1, []
-    for x, position in sorted(zip(places, at), key=lambda pair: pair[1], reverse=True):  # the last has a name in any case
-        if not kept or (kept[-1][1] - position) / reach * width > (len(_spell(x)) + len(_spell(kept[-1][0]))) / 2 + 1:
+    # The last place always has a name.
+    for x, position in sorted(zip(places, at), key=lambda pair: pair[1], reverse=True):
+        if not kept or (kept[-1][1] - position
+                        ) / reach * width > (len(_spell(x)) + len(_spell(kept[-1][0]))) / 2 + 1:
             kept.append((x, position))
     ax.set_xticks([x for x, _ in reversed(kept)])
 
 
 def plot(ax, figure, lines, names, width):
-    """One panel of it. lines: [(name, points)]; names: the legend of the whole; width: how many letters have room below it."""
+    """Draws one panel. lines: [(name, points)]; names: the legend of the whole; width: the number
+    of letters that fit below it."""
     points = [p for _, own in lines for p in own]
     if is_grid(figure, points):
         return _grid(ax, points, figure.log_y)
@@ -178,23 +203,27 @@ def plot(ax, figure, lines, names, width):
 
 
 def height_of(figure, points):
-    """Inches that the axes need beside one panel's usual 2.4."""
+    """The inches that the axes need in addition to one panel's usual 2.4."""
     if is_grid(figure, points):
         return 0.17 * len(list(dict.fromkeys(p.x for p in points))) + 0.2
     if rows_a_series(figure, points):
         return 0.165 * len(series_of(points)) + 0.3
     if figure.bars:
-        return max(1.2, len(list(dict.fromkeys(p.x for p in points))) * (0.105 * len(series_of(points)) + 0.1) + 0.2)
+        return max(
+            1.2,
+            len(list(dict.fromkeys(p.x for p in points))) * (0.105 * len(series_of(points)) + 0.1) +
+            0.2)
     return 2.3
 
 
 def canvas(plt, figure, points, width, each=None):
-    """The figure's panels drawn: (matplotlib's figure, its axes in use)."""
+    """Draws the figure's panels. Returns (matplotlib's figure, the axes in use)."""
     parts = panels(figure, points)
     columns = 2 if len(parts) > 1 else 1
     rows = -(-len(parts) // columns)
     high = each or (height_of(figure, points) if rows == 1 else 1.5) + (0.62 if rows == 1 else 0.45)
-    fig, axes = plt.subplots(rows, columns, figsize=(width, rows * high), squeeze=False, sharex=rows > 1)
+    fig, axes = plt.subplots(rows, columns, figsize=(width, rows * high), squeeze=False, sharex=rows
+                             > 1)
     used = list(axes.flat[:len(parts)])
     for ax in axes.flat[len(parts):]:
         ax.axis("off")
@@ -206,7 +235,7 @@ def canvas(plt, figure, points, width, each=None):
 
 
 def picture_file(figure, points, path, note):
-    """A PNG with all that belongs to it inside."""
+    """Writes a PNG that contains everything that belongs to the figure."""
     plt, points = pyplot(), shown(figure, points)
     fig, axes = canvas(plt, figure, points, 6.4, None if figure.bars or figure.panel else 4.0)
     for ax in axes:

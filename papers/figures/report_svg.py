@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A figure's picture as SVG for the report's page: small, its letters text, its ids its own, the same bytes each time.
+"""A figure's picture as SVG for the report's page: small, with its letters as text, its own ids,
+and the same bytes each time.
 
-The page has one style for all pictures, so what matplotlib says of fonts in each text is left out, as is what nothing refers to. The names of the lines are not in
-the picture: they stand below it, where they wrap.
+The page has one style for all pictures, so matplotlib's fonts of each text are removed, as is
+everything that nothing refers to. The names of the lines are not in the picture: they are below it,
+where they wrap.
 """
 
 import io
@@ -18,15 +20,19 @@ from .picture import canvas, is_grid, shown
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 WIDTH = 4.4  # inches, 72 units each: on a phone 400 pixels wide a unit is 1.1 pixels
 FONT = 8.4  # units
-FAMILY = "DejaVu Sans"  # its letters are wider than the page's, so that what has room here has room there
+# Its letters are wider than the page's, so that what fits here fits there.
+FAMILY = "DejaVu Sans"
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
 
 def _drawn(figure, points):
     plt = pyplot()
-    settings = {"font.size": FONT, "axes.labelsize": FONT, "xtick.labelsize": FONT, "ytick.labelsize": FONT, "axes.titlesize": FONT, "font.family": FAMILY, "svg.fonttype": "none",
-                "svg.hashsalt": figure.row, "axes.linewidth": 0.6, "axes.titlepad": 5}
+    settings = {
+        "font.size": FONT, "axes.labelsize": FONT, "xtick.labelsize": FONT, "ytick.labelsize": FONT,
+        "axes.titlesize": FONT, "font.family": FAMILY, "svg.fonttype": "none",
+        "svg.hashsalt": figure.row, "axes.linewidth": 0.6, "axes.titlepad": 5
+    }
     with plt.rc_context(settings):
         fig, axes = canvas(plt, figure, points, WIDTH)
         for ax in axes:
@@ -37,46 +43,57 @@ def _drawn(figure, points):
                 if ax is axes[-1] or len(axes) == 1 or ax in axes[-2:]:
                     ax.set_xlabel(figure.x)
                 if len(axes) == 1:
-                    ax.set_title(figure.y, loc="left")  # above the axis it has room on a phone, beside it it takes room away
+                    # Above the axis it fits on a phone; beside the axis it would take space from
+                    # the picture.
+                    ax.set_title(figure.y, loc="left")
                 else:
                     ax.set_title(title, loc="left", fontweight="bold")
         if len(axes) > 1:
             fig.supylabel(figure.y, fontsize=FONT)
         fig.tight_layout(pad=0.4, h_pad=0.9)
         out = io.BytesIO()
-        fig.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        fig.savefig(out, format="svg",
+                    metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
         plt.close(fig)
     return ET.fromstring(out.getvalue())
 
 
 def _rounded(text):
-    return _NUMBER.sub(lambda m: f"{round(float(m[0]), 2):g}" if abs(float(m[0])) < 1000 else f"{float(m[0]):.1f}", text)
+    return _NUMBER.sub(
+        lambda m: f"{round(float(m[0]), 2):g}"
+        if abs(float(m[0])) < 1000 else f"{float(m[0]):.1f}", text)
 
 
 def _text_style(element):
-    """Of matplotlib's `font: 700 8.4px 'DejaVu Sans', ...; text-anchor: middle` what the page doesn't say by itself."""
+    """Keeps of matplotlib's `font: 700 8.4px 'DejaVu Sans', ...; text-anchor: middle` what the page
+    does not define itself."""
     kept = []
     for part in element.get("style", "").split(";"):
         name, _, value = part.partition(":")
         if name.strip() == "font":
             size = re.search(r"([\d.]+)px", value)[1]
-            kept += [f"font-size:{size}px"] + (["font-weight:700"] if re.match(r"\s*(bold|700)", value) else [])
+            kept += [f"font-size:{size}px"
+                     ] + (["font-weight:700"] if re.match(r"\s*(bold|700)", value) else [])
         elif name.strip() == "text-anchor":
             kept.append(f"text-anchor:{value.strip()}")
     element.set("style", ";".join(kept))
 
 
 def picture(figure, points, description):
-    """The <svg>, to be put into a page."""
+    """Returns the <svg>, to be put into a page."""
     root = _drawn(figure, shown(figure, points))
     for parent in root.iter():
         for child in list(parent):
             if child.tag in (SVG + "metadata", SVG + "style") or child.tag is ET.Comment:
                 parent.remove(child)
-    refers = {}  # the old id: the new one
+    refers = {}  # old id -> new id
     for element in root.iter():
         for value in element.attrib.values():
-            for old in [*_REFERENCE.findall(value), *([value[1:]] if value.startswith("#") and not re.fullmatch(r"#[0-9a-fA-F]{6}", value) else [])]:
+            for old in [
+                    *_REFERENCE.findall(value),
+                    *([value[1:]] if value.startswith("#") and
+                      not re.fullmatch(r"#[0-9a-fA-F]{6}", value) else [])
+            ]:
                 refers.setdefault(old, f"{figure.row}-{len(refers)}")
     for element in root.iter():
         for name, value in list(element.attrib.items()):
@@ -84,12 +101,14 @@ def picture(figure, points, description):
                 del element.attrib["id"]
             elif name == "id":
                 element.set("id", refers[value])
-            elif name == XLINK + "href":  # of a part of the picture, or an image itself: a grid's colours
+            elif name == XLINK + "href":
+                # It names a part of the picture, or is an image itself: a grid's colours.
                 del element.attrib[name]
                 element.set("href", value if value.startswith("data:") else "#" + refers[value[1:]])
             elif "url(#" in value:
                 element.set(name, _REFERENCE.sub(lambda m: f"url(#{refers[m[1]]})", value))
-            elif name in ("d", "x", "y", "transform", "points", "width", "height", "viewBox", "style"):
+            elif name in ("d", "x", "y", "transform", "points", "width", "height", "viewBox",
+                          "style"):
                 element.set(name, _rounded(value))
         if element.tag == SVG + "text":
             _text_style(element)
@@ -109,13 +128,19 @@ def picture(figure, points, description):
 
 
 def swatch(colour, mark):
-    """A line's name's mark: as it is drawn, or a square."""
+    """The mark of a line's name: as it is drawn, or a square."""
     if mark is None:
         inside = f'<rect x="1" y="1" width="10" height="10" fill="{colour}"/>'
     else:
         shape = MarkerStyle(mark)
         outline = shape.get_path().transformed(shape.get_transform()).to_polygons()[0]
         reach = max(abs(number) for pair in outline for number in pair)
-        corners = " ".join(f"{6 + 4.5 * x / reach:.1f},{6 - 4.5 * y / reach:.1f}" for x, y in outline[:: max(1, len(outline) // 24)])
-        inside = f'<path d="M-4 6H16" stroke="{colour}" stroke-width="1.4"/><polygon points="{corners}" fill="{colour}"/>'
-    return f'<svg class="swatch" viewBox="{"0 0 12 12" if mark is None else "-4 0 20 12"}" aria-hidden="true">{inside}</svg>'
+        corners = " ".join(f"{6 + 4.5 * x / reach:.1f},{6 - 4.5 * y / reach:.1f}"
+                           for x, y in outline[::max(1,
+                                                     len(outline) // 24)])
+        inside = (
+            f'<path d="M-4 6H16" stroke="{colour}" stroke-width="1.4"/><polygon '
+            f'points="{corners}" fill="{colour}"/>')
+    return (
+        f'<svg class="swatch" viewBox="{"0 0 12 12" if mark is None else "-4 0 20 12"}" '
+        f'aria-hidden="true">{inside}</svg>')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A figure's points as a table: its places by its series; and how numbers are written in it."""
+"""A figure's points as a table, places by series, and the format of its numbers."""
 
 
 def series_of(points):
@@ -20,7 +20,9 @@ def place(x):
 
 
 def note_of(document, medium):
-    """What the figure was taken on."""
+    """The machine and medium on which the figure was measured."""
     facts = document["machine"]
-    return (f"{facts['cpu']}, {facts['cpus']} CPUs; {facts['file_system']}; {medium}; median of {document['rounds']} rounds, load {facts['load']:.1f} at their start; "
-            f"{facts['revision']}")
+    return (
+        f"{facts['cpu']}, {facts['cpus']} CPUs; {facts['file_system']}; {medium}; median of "
+        f"{document['rounds']} rounds, load {facts['load']:.1f} at their start; "
+        f"{facts['revision']}")

@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pools that earlier builds of the library wrote: kept compressed in tests/compat/pools, opened by every build.
+"""Pools that earlier builds of the library wrote: kept compressed in tests/compat/pools, opened by
+every build.
 
-Each folder there has a manifest.json and an archive pools.xz, which holds the manifest's pools in its order.
+Each folder there has a manifest.json and an archive pools.xz, which holds the manifest's pools in
+its order.
 
   compat.py check --program COMPAT_POOL [--only NAME]
-      unpacks every kept pool into a scratch folder, opens, recovers, checks, compares and rewrites it with this build, in one
-      process one after the other; or sees it refused with the words of the manifest
+      unpacks every kept pool into a scratch folder, opens, recovers, checks, compares and rewrites
+      it with this build, in one process one after the other; or sees it refused with the words of
+      the manifest
   compat.py make --program COMPAT_POOL FOLDER [--only REGEX] [--note TEXT]
-      makes the pools with this build and writes them to tests/compat/pools/FOLDER with their manifest; FOLDER must be new
+      makes the pools with this build and writes them to tests/compat/pools/FOLDER with their
+      manifest; FOLDER must be new
 
-A manifest (manifest.json) has for each pool: the engine instance that wrote it, the order, the grain of its log, how its process
-ended (closed; killed by SIGKILL; cut: what a power cut leaves), the format version, the number of transactions that were acknowledged
-and the digest of the contents after them, and, where this build must refuse the pool, the words of the refusal.
+A manifest (manifest.json) has for each pool: the engine instance that wrote it, the order, the
+grain of its log, how its process ended (closed; killed by SIGKILL; cut: what a power cut leaves),
+the format version, the number of transactions that were acknowledged and the digest of the contents
+after them, and, where this build must refuse the pool, the words of the refusal.
 """
 import argparse
 import json
@@ -33,7 +38,8 @@ PIECE = 256  # bytes: what is zero is left out in these
 
 
 def pack(image):
-    """The pool as an archive has it: its length, then its runs of pieces that are not all zero, each with offset and length."""
+    """The pool as an archive has it: its length, then its runs of pieces that are not all zero,
+    each with offset and length."""
     runs, zero = [], bytes(PIECE)
     for at in range(0, len(image), PIECE):
         if image[at:at + PIECE] == zero[:len(image) - at]:
@@ -63,7 +69,8 @@ def unpack(archive, target):
 
 
 def kept_pools(only, scratch):
-    """(folder, entry, the path of the unpacked pool) for each kept pool; the file is gone when the next one is asked for."""
+    """(folder, entry, the path of the unpacked pool) for each kept pool; the file is gone when the
+    next one is asked for."""
     for folder in sorted(os.listdir(POOLS)):
         with open(os.path.join(POOLS, folder, "manifest.json"), encoding="utf-8") as source:
             pools = json.load(source)["pools"]
@@ -79,17 +86,27 @@ def kept_pools(only, scratch):
 
 
 def check(program, only):
-    size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(POOLS) for name in names)
+    size = sum(
+        os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(POOLS)
+        for name in names)
     if size > LIMIT:
-        sys.exit(f"compat: the kept pools take {size} bytes, expected at most {LIMIT}; keep fewer or smaller ones")
+        sys.exit(
+            f"compat: the kept pools take {size} bytes, expected at most {LIMIT}; keep fewer or "
+            "smaller ones")
     scratch = tempfile.mkdtemp(prefix="perdure-compat-", dir=os.environ.get("PERDURE_TEST_DIR"))
     found = bad = 0
     try:
-        with subprocess.Popen([program, "check"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as checker:
+        with subprocess.Popen([program, "check"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as checker:
             for folder, entry, path in kept_pools(only, scratch):
                 found += 1
-                fields = [path, entry["file"], entry["engine"], entry["order"], entry["append_unit"], entry["ended"], entry["format_version"],
-                          int(entry["survives"]), int(entry["large"]), entry["transactions"], entry["digest"], entry.get("refused", "-")]
+                fields = [
+                    path, entry["file"], entry["engine"], entry["order"], entry["append_unit"],
+                    entry["ended"], entry["format_version"],
+                    int(entry["survives"]),
+                    int(entry["large"]), entry["transactions"], entry["digest"],
+                    entry.get("refused", "-")
+                ]
                 checker.stdin.write("\t".join(map(str, fields)) + "\n")
                 checker.stdin.flush()
                 answer = checker.stdout.readline().rstrip("\n").split("\t", 1)
@@ -112,15 +129,18 @@ def check(program, only):
 def make(program, folder, only, note):
     target = os.path.join(POOLS, folder)
     if os.path.exists(target):
-        sys.exit(f"compat: {target} exists already; kept pools are never rewritten, choose a new folder")
-    names = subprocess.run([program, "list"], capture_output=True, text=True, check=True).stdout.split()
+        sys.exit(
+            f"compat: {target} exists already; kept pools are never rewritten, choose a new folder")
+    names = subprocess.run([program, "list"], capture_output=True, text=True,
+                           check=True).stdout.split()
     names = [name for name in names if only is None or re.search(only, name)]
     scratch = tempfile.mkdtemp(prefix="perdure-compat-", dir=os.environ.get("PERDURE_TEST_DIR"))
     pools, archive = [], []
     try:
         for name in names:
             path = os.path.join(scratch, name)
-            made = subprocess.run([program, "make", name, path], capture_output=True, text=True, check=False)
+            made = subprocess.run([program, "make", name, path], capture_output=True, text=True,
+                                  check=False)
             if made.returncode != 0:
                 sys.exit(f"compat: {name}: {made.stderr}")
             with open(path, "rb") as source:
@@ -128,17 +148,23 @@ def make(program, folder, only, note):
             os.remove(path)
             pools.append(json.loads(made.stdout))
             print(f"{name}: {len(archive[-1])} bytes before compression")
-        # Each engine and order must have a pool whose data region lacks what its log holds: else only opening would be tested.
-        for key in {(p["file"].split(".")[0], p["order"]) for p in pools if p["survives"] and p["ended"] != "closed"}:
-            if not any(p["changed_by_recovery"] for p in pools if (p["file"].split(".")[0], p["order"]) == key):
+        # Each engine and order must have a pool whose data region lacks what its log holds: else
+        # only opening would be tested.
+        for key in {(p["file"].split(".")[0], p["order"]) for p in pools
+                    if p["survives"] and p["ended"] != "closed"}:
+            if not any(p["changed_by_recovery"]
+                       for p in pools if (p["file"].split(".")[0], p["order"]) == key):
                 sys.exit(f"compat: no pool of {key[0]}, order {key[1]}, has anything to recover")
         os.makedirs(target)
         filters = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}]
         with open(os.path.join(target, "pools.xz"), "wb") as out:
-            out.write(lzma.compress(b"".join(archive), format=lzma.FORMAT_XZ, check=lzma.CHECK_CRC64, filters=filters))
+            out.write(
+                lzma.compress(b"".join(archive), format=lzma.FORMAT_XZ, check=lzma.CHECK_CRC64,
+                              filters=filters))
         with open(os.path.join(target, "manifest.json"), "w", encoding="utf-8") as out:
             lines = ",\n    ".join(json.dumps(entry) for entry in pools)
-            out.write('{\n  "note": ' + json.dumps(note) + ',\n  "pools": [\n    ' + lines + "\n  ]\n}\n")
+            out.write('{\n  "note": ' + json.dumps(note) + ',\n  "pools": [\n    ' + lines +
+                      "\n  ]\n}\n")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     print(f"compat: {len(pools)} pools in {target}")
@@ -146,15 +172,20 @@ def make(program, folder, only, note):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     for command in ("check", "make"):
         one = commands.add_parser(command)
-        one.add_argument("--program", required=True, help="the program compat_pool of the build that is meant")
-        one.add_argument("--only", help="check: one pool's name; make: a regular expression that its name matches")
+        one.add_argument("--program", required=True,
+                         help="the program compat_pool of the build that is meant")
+        one.add_argument(
+            "--only",
+            help="check: one pool's name; make: a regular expression that its name matches")
         if command == "make":
             one.add_argument("folder", help="the new folder below tests/compat/pools")
-            one.add_argument("--note", default="", help="kept in the manifest: what wrote these pools")
+            one.add_argument("--note", default="",
+                             help="kept in the manifest: what wrote these pools")
     args = parser.parse_args()
     if args.command == "check":
         return check(args.program, args.only)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Checks one case: FILE must not compile, saying what its line `// EXPECT: regex` states, and must compile with -DPERDURE_CONTROL.
-# COMPILE is the compiler with its flags. Included by the generated check_here.cmake.
+# Checks one case: FILE must not compile, saying what its line `// EXPECT: regex` states, and must
+# compile with -DPERDURE_CONTROL. COMPILE is the compiler with its flags. Included by the generated
+# check_here.cmake.
 
 function(refuse reason details)
   message("${details}")
@@ -15,12 +16,15 @@ if(expected STREQUAL "")
 endif()
 
 set(ENV{LC_ALL} C)  # messages in English, whatever the user's settings
-execute_process(COMMAND ${COMPILE} -fsyntax-only -DPERDURE_CONTROL ${FILE} RESULT_VARIABLE result ERROR_VARIABLE output)
+execute_process(COMMAND ${COMPILE} -fsyntax-only -DPERDURE_CONTROL ${FILE} RESULT_VARIABLE result
+  ERROR_VARIABLE output)
 if(NOT result EQUAL 0)
-  refuse("broken control" "${FILE} does not compile with PERDURE_CONTROL, so it proves nothing:\n${output}")
+  refuse("broken control"
+    "${FILE} does not compile with PERDURE_CONTROL, so it proves nothing:\n${output}")
 endif()
 
-execute_process(COMMAND ${COMPILE} -fsyntax-only ${FILE} RESULT_VARIABLE result ERROR_VARIABLE output)
+execute_process(COMMAND ${COMPILE} -fsyntax-only ${FILE} RESULT_VARIABLE result
+  ERROR_VARIABLE output)
 if(result EQUAL 0)
   refuse("it compiles" "${FILE} was expected to fail with '${expected}'")
 endif()

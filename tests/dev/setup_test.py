@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""./dev with stubs of apt, dpkg, sudo and cmake in PATH: what a failed set-up step says, and what each command installs and configures."""
+"""./dev with stubs of apt, dpkg, sudo and cmake in PATH: what a failed set-up step says, and what
+each command installs and configures."""
 
 import os
 import re
@@ -18,19 +19,23 @@ from limits import LimitedCase  # noqa: E402
 
 DEBIAN_12 = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\nVERSION_ID="12"\n'
 UBUNTU = 'PRETTY_NAME="Ubuntu 24.04.1 LTS"\nID=ubuntu\nVERSION_ID="24.04"\n'
-TOOLS = "bash env awk grep cat sed tail head sort cut tr tee mkdir dirname nproc uname setarch true".split()
-# Files in the stubs' folder: `installed` and `known` list packages, `refused` those that apt-get does not install.
+TOOLS = ("bash env awk grep cat sed tail head sort cut tr tee mkdir dirname nproc uname setarch "
+         "true").split()
+# Files in the stubs' folder: `installed` and `known` list packages, `refused` those that apt-get
+# does not install.
 STUBS = {
     "dpkg-query": 'for p; do :; done; grep -qx "$p" "$HERE/installed" && echo "ii "',
-    # apt-cache writes on after the line that is looked for, as it does for a package of several versions.
-    "apt-cache": 'grep -qx "$2" "$HERE/known" || exit 0\nprintf "%s:\\n  Installed: (none)\\n  Candidate: 1.0\\n" "$2"\n'
-                 'for i in {1..3000}; do echo "     $i 500 http://archive main"; done || exit 141',
+    # apt-cache writes on after the line that is looked for, as it does for a package of several
+    # versions.
+    "apt-cache": 'grep -qx "$2" "$HERE/known" || exit 0\nprintf "%s:\\n  Installed: (none)\\n  '
+                 'Candidate: 1.0\\n" "$2"\n'
+    'for i in {1..3000}; do echo "     $i 500 http://archive main"; done || exit 141',
     "apt-get": 'echo "apt-get $*" >>"$HERE/calls"\nfor word; do case $word in\n'
-               '  update) [[ ! -e $HERE/no-network ]] || { echo "E: Could not resolve the archive" >&2; exit 100; } ;;\n'
-               '  install) while [[ $1 != install ]]; do shift; done; shift\n'
-               '    for p; do grep -qx "$p" "$HERE/refused" || echo "$p" >>"$HERE/installed"; done\n'
-               '    for p; do if grep -qx "$p" "$HERE/refused"; then echo "E: $p: held back" >&2; exit 100; fi; done; break ;;\n'
-               'esac; done',
+    '  update) [[ ! -e $HERE/no-network ]] || { echo "E: Could not resolve the archive" >&2; '
+    'exit 100; } ;;\n  install) while [[ $1 != install ]]; do shift; done; shift\n'
+    '    for p; do grep -qx "$p" "$HERE/refused" || echo "$p" >>"$HERE/installed"; done\n'
+    '    for p; do if grep -qx "$p" "$HERE/refused"; then echo "E: $p: held back" >&2; exit 100; '
+    'fi; done; break ;;\nesac; done',
     "cmake": 'echo "cmake $*" >>"$HERE/calls"',
     "ninja": "",
     "ctest": 'echo "ctest $*" >>"$HERE/calls"; echo "100% tests passed, 0 tests failed out of 1"',
@@ -75,12 +80,18 @@ class Dev(LimitedCase):
 
     def without(self, name, package):
         path = self.stubs / name
-        path.write_text("".join(line + "\n" for line in path.read_text().splitlines() if line != package))
+        path.write_text("".join(line + "\n" for line in path.read_text().splitlines()
+                                if line != package))
 
     def dev(self, *arguments, **how):
-        environment = {"PATH": str(self.stubs), "HOME": str(self.root), "PERDURE_OS_RELEASE": str(self.root / "os-release"), "PERDURE_JOBS": "1"}
-        done = subprocess.run(["bash", self.root / "dev", *arguments], env={**environment, **how.pop("environment", {})}, capture_output=True,
-                              text=True, check=False, stdin=subprocess.DEVNULL, start_new_session=True, **how)
+        environment = {
+            "PATH": str(self.stubs), "HOME": str(self.root),
+            "PERDURE_OS_RELEASE": str(self.root / "os-release"), "PERDURE_JOBS": "1"
+        }
+        done = subprocess.run(["bash", self.root / "dev", *arguments],
+                              env={**environment,
+                                   **how.pop("environment", {})}, capture_output=True, text=True,
+                              check=False, stdin=subprocess.DEVNULL, start_new_session=True, **how)
         return done.returncode, done.stderr + done.stdout
 
     def fails(self, *arguments, has, **how):
@@ -91,7 +102,9 @@ class Dev(LimitedCase):
         return said
 
     def calls(self, of):
-        return [line for line in (self.stubs / "calls").read_text().splitlines() if line.startswith(of)]
+        return [
+            line for line in (self.stubs / "calls").read_text().splitlines() if line.startswith(of)
+        ]
 
     def as_user(self):
         """Arguments of dev() with which it runs as a user that is not root."""
@@ -106,35 +119,58 @@ class Dev(LimitedCase):
     def test_all_packages_known_and_installed(self):
         status, said = self.dev("setup", "core")
         self.assertEqual(status, 0, said)
-        self.assertEqual(set(self.packages("core")), set((self.stubs / "installed").read_text().split()))
-        self.assertFalse(self.calls("apt-get -q -o Acquire::Retries=3 -o APT::Update"), "lists that have all packages are not fetched again")
+        self.assertEqual(set(self.packages("core")),
+                         set((self.stubs / "installed").read_text().split()))
+        self.assertFalse(self.calls("apt-get -q -o Acquire::Retries=3 -o APT::Update"),
+                         "lists that have all packages are not fetched again")
 
     def test_a_package_that_apt_does_not_have(self):
         self.without("known", "libgmock-dev")
-        said = self.fails("setup", "core", "test", has=["missing packages: libgmock-dev\n", "what to do: add the archive 'main' of Debian 12", "./dev setup core test"])
+        said = self.fails(
+            "setup", "core", "test", has=[
+                "missing packages: libgmock-dev\n",
+                "what to do: add the archive 'main' of Debian 12", "./dev setup core test"
+            ])
         self.assertNotIn("this system is", said)
 
     def test_no_network(self):
         (self.stubs / "known").write_text("")
         (self.stubs / "no-network").touch()
-        self.fails("setup", "format", has=["apt-get update failed", "missing packages: clang-format-19\n", "network, proxy"])
+        self.fails(
+            "setup", "format",
+            has=["apt-get update failed", "missing packages: clang-format-19\n", "network, proxy"])
 
     def test_a_package_that_cannot_be_installed(self):
         (self.stubs / "refused").write_text("liblz4-dev\n")
-        self.fails("setup", "core", has=["could not install", "missing packages: liblz4-dev\n", "what to do: ", "./dev setup core"])
+        self.fails(
+            "setup", "core", has=[
+                "could not install", "missing packages: liblz4-dev\n", "what to do: ",
+                "./dev setup core"
+            ])
 
     def test_another_system(self):
         self.os_release(UBUNTU)
         self.without("known", "spin")
-        self.fails("setup", "models", has=["missing packages: spin\n", "this system is Ubuntu 24.04.1 LTS", "Debian 12 (bookworm)"])
+        self.fails(
+            "setup", "models", has=[
+                "missing packages: spin\n", "this system is Ubuntu 24.04.1 LTS",
+                "Debian 12 (bookworm)"
+            ])
 
     def test_a_user_without_sudo(self):
         (self.stubs / "sudo").unlink(missing_ok=True)
-        self.fails("setup", "models", has=["neither root nor sudo", "missing packages: spin\n", "apt-get install -y --no-install-recommends spin"], **self.as_user())
+        self.fails(
+            "setup", "models", has=[
+                "neither root nor sudo", "missing packages: spin\n",
+                "apt-get install -y --no-install-recommends spin"
+            ], **self.as_user())
 
     def test_sudo_that_wants_a_password_without_a_terminal(self):
-        self.stub("sudo", '[[ $1 == -n ]] && exit 1; echo "sudo: a terminal is required" >&2; exit 1')
-        self.fails("setup", "models", has=["sudo wants a password", "missing packages: spin\n", "as root, once:"], **self.as_user())
+        self.stub("sudo",
+                  '[[ $1 == -n ]] && exit 1; echo "sudo: a terminal is required" >&2; exit 1')
+        self.fails("setup", "models",
+                   has=["sudo wants a password", "missing packages: spin\n", "as root, once:"],
+                   **self.as_user())
 
     def test_a_user_with_sudo(self):
         self.stub("sudo", SUDO)
@@ -146,7 +182,8 @@ class Dev(LimitedCase):
 
     def test_no_set_up_and_no_cmake(self):
         (self.stubs / "cmake").unlink()
-        self.fails("build", environment={"PERDURE_NO_SETUP": "1"}, has=["found no cmake", "Debian package cmake", "./dev setup core"])
+        self.fails("build", environment={"PERDURE_NO_SETUP": "1"},
+                   has=["found no cmake", "Debian package cmake", "./dev setup core"])
 
     # ---- what each command installs and configures ----
 
@@ -160,7 +197,8 @@ class Dev(LimitedCase):
         self.assertEqual(self.calls("cmake --preset"), ["cmake --preset release"])
         presets = (SOURCE / "CMakePresets.json").read_text()
         for name in ("release", "bench"):
-            own = re.search(r'"name": "%s",\s+"inherits": "base".*?\}\s+\}' % name, presets, re.S)[0]
+            own = re.search(r'"name": "%s",\s+"inherits": "base".*?\}\s+\}' % name, presets,
+                            re.S)[0]
             self.assertIn('"PERDURE_BUILD_TESTS": "OFF"', own)
 
     def test_measures_need_the_tests_packages_for_a_build_alone(self):
@@ -197,7 +235,8 @@ class Dev(LimitedCase):
         self.assertIn("--target label-quick", self.calls("cmake --build")[0])
         self.assertTrue(self.calls("ctest")[0].endswith("-L ^(quick)$"), self.calls("ctest"))
         self.assertIn("a choice of each layer's tests", said)
-        self.fails("test", "--quick", "--all", has=["found --quick and --all, expected one of them"])
+        self.fails("test", "--quick", "--all",
+                   has=["found --quick and --all, expected one of them"])
 
     def test_a_label_asks_for_its_group(self):
         installed, _ = self.installed_by("test", "--label", "log,models")
@@ -225,15 +264,20 @@ class Dev(LimitedCase):
 
     def test_a_package_without_one_of_its_parts(self):
         """GoogleTest is found, GoogleMock is not there: libgtest-dev alone."""
-        (self.root / "GTestConfig.cmake").write_text("add_library(GTest::gtest INTERFACE IMPORTED)\n")
+        (self.root / "GTestConfig.cmake").write_text(
+            "add_library(GTest::gtest INTERFACE IMPORTED)\n")
         (self.root / "CMakeLists.txt").write_text(
-            f"cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES NONE)\ninclude({SOURCE}/cmake/PerdureBuild.cmake)\n"
-            "perdure_require(GTest::gtest)\nmessage(STATUS one)\nperdure_require(GTest::gtest GTest::gmock)\n")
-        done = subprocess.run(["/usr/bin/cmake", "-S", self.root, "-B", self.root / "build", f"-DGTest_DIR={self.root}"], capture_output=True, text=True, check=False)
+            "cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES NONE)\n"
+            f"include({SOURCE}/cmake/PerdureBuild.cmake)\nperdure_require(GTest::gtest)\n"
+            "message(STATUS one)\nperdure_require(GTest::gtest GTest::gmock)\n")
+        done = subprocess.run([
+            "/usr/bin/cmake", "-S", self.root, "-B", self.root / "build", f"-DGTest_DIR={self.root}"
+        ], capture_output=True, text=True, check=False)
         said = " ".join((done.stdout + done.stderr).split())
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("one", said)
-        self.assertIn("GTest::gmock was not found. On Debian 12 it is in the package libgmock-dev", said)
+        self.assertIn("GTest::gmock was not found. On Debian 12 it is in the package libgmock-dev",
+                      said)
 
 
 if __name__ == "__main__":

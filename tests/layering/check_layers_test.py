@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Is check_layers.py able to fail? Plants one breach at a time in a small tree and wants exactly that one found."""
+"""Is check_layers.py able to fail? Plants one breach at a time in a small tree and wants exactly
+that one found."""
 import pathlib
 import sys
 import tempfile
@@ -21,16 +22,20 @@ class Planted(LimitedCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         self.put("CMakeLists.txt", "# " + check_layers.LICENCE + "\n")
-        self.put("docs/architecture.md", f"# A\n{check_layers.BEGIN}\n{check_layers.table()}\n{check_layers.END}\n")
+        self.put("docs/architecture.md",
+                 f"# A\n{check_layers.BEGIN}\n{check_layers.table()}\n{check_layers.END}\n")
         self.put("docs/invariants.md", f"# I\n{invariants.BEGIN}\n{invariants.END}\n")
         self.source("perdure/perdure.hpp", '"perdure/container/map.hpp"')
         self.source("perdure/perdure.h", "<stdint.h>")
-        for folder in check_layers.LAYERS:  # every include that is allowed, so that none of them is called a breach
+        # Every include that is allowed, so that none of them is called a breach.
+        for folder in check_layers.LAYERS:
             sees = [f'"perdure/{other}/x.hpp"' for other in check_layers.allowed(folder)]
             self.source(f"perdure/{folder}/x.cpp", "<vector>", *sees)
         for folder, (sees, _) in check_layers.BESIDE.items():
-            self.source(f"{folder}/x.cpp", "<vector>", *(f'"perdure/{other}/x.hpp"' for other in sees), f'"{folder}/x.hpp"')
-        self.source("perdure/engine/undo/undo.cpp", '"perdure/engine/undo/undo.hpp"', '"perdure/engine/engine.hpp"', '"perdure/log/ring.hpp"')
+            self.source(f"{folder}/x.cpp", "<vector>",
+                        *(f'"perdure/{other}/x.hpp"' for other in sees), f'"{folder}/x.hpp"')
+        self.source("perdure/engine/undo/undo.cpp", '"perdure/engine/undo/undo.hpp"',
+                    '"perdure/engine/engine.hpp"', '"perdure/log/ring.hpp"')
         self.source("perdure/engine/registry.cpp", '"perdure/engine/undo/undo.hpp"')
         self.source("perdure/api/c.cpp", '"perdure/perdure.h"')
 
@@ -58,7 +63,8 @@ class Planted(LimitedCase):
             ("perdure/log/bad.cpp", '"perdure/tm/stm.hpp"', "perdure/log includes"),
             ("perdure/tm/bad.cpp", '"perdure/log/ring.hpp"', "perdure/tm includes"),
             ("perdure/pool/bad.cpp", '"perdure/log/ring.hpp"', "perdure/pool includes"),
-            ("perdure/engine/undo/bad.cpp", '"perdure/engine/shadow/shadow.hpp"', "engine undo includes"),
+            ("perdure/engine/undo/bad.cpp", '"perdure/engine/shadow/shadow.hpp"',
+             "engine undo includes"),
             ("perdure/engine/undo/bad.cpp", '"perdure/api/pool.hpp"', "perdure/engine includes"),
             ("perdure/api/bad.cpp", '"perdure/container/map.hpp"', "perdure/api includes"),
             ("perdure/container/bad.hpp", '"perdure/engine/engine.hpp"', "may see api, container"),
@@ -78,7 +84,8 @@ class Planted(LimitedCase):
             ("perdure/api/bad.hpp", '"testing/crashtest.hpp"', "expected"),
             ("perdure/engine/bad.hpp", '"papers/rewind/rewind_calls.hpp"', "expected"),
             ("papers/bad.hpp", '"testing/trace.hpp"', "expected"),
-            ("papers/softwrap/bad.hpp", '"papers/rewind/rewind_log.hpp"', "paper softwrap includes"),
+            ("papers/softwrap/bad.hpp", '"papers/rewind/rewind_log.hpp"',
+             "paper softwrap includes"),
             ("testing/bad.hpp", '"papers/rewind/rewind_calls.hpp"', "expected"),
             ("testing/bad.hpp", '"perdure/container/map.hpp"', "of perdure/ it may see"),
             ("testing/bad.hpp", '"perdure/perdure.hpp"', "of perdure/ it may see"),
@@ -93,7 +100,8 @@ class Planted(LimitedCase):
 
     def test_descriptors(self):
         cases = [
-            ("perdure/medium/bad.cpp", "int f() { return ::open(p, O_RDONLY | O_CLOEXEC); }", "::open("),
+            ("perdure/medium/bad.cpp", "int f() { return ::open(p, O_RDONLY | O_CLOEXEC); }",
+             "::open("),
             ("perdure/medium/bad.cpp", "int f() { return open(p, O_RDONLY); }", "open("),
             ("perdure/pool/bad.cpp", "std::ifstream in(path);", "std::ifstream"),
             ("perdure/engine/bad.cpp", "int fd = shm_open(name, O_RDWR, 0600);", "shm_open("),
@@ -107,7 +115,9 @@ class Planted(LimitedCase):
                 self.put(name, HEAD + code + "\n")
                 self.expect(name, word, "descriptor.hpp")
                 (self.root / name).unlink()
-        allowed = 'auto pool = Pool::open(path); // ::open( of old\nopen(path, options);\nthrow error(system_failure(path, "shm_open(", e));\n'
+        allowed = (
+            'auto pool = Pool::open(path); // ::open( of old\nopen(path, options);\nthrow '
+            'error(system_failure(path, "shm_open(", e));\n')
         self.put("perdure/pool/good.cpp", HEAD + allowed)
         self.put("perdure/base/descriptor.cpp", HEAD + "int f() { return ::open(p, O_RDONLY); }\n")
         self.put("tests/pool/free.cpp", HEAD + "int f() { return ::open(p, O_RDONLY); }\n")
@@ -131,7 +141,8 @@ class Planted(LimitedCase):
         self.assertEqual(check_layers.check(self.root), [])
 
     def test_licence(self):
-        for name in ("perdure/base/bad.hpp", "tools/bad.py", "tests/x/CMakeLists.txt", "examples/bad.c"):
+        for name in ("perdure/base/bad.hpp", "tools/bad.py", "tests/x/CMakeLists.txt",
+                     "examples/bad.c"):
             with self.subTest(name):
                 self.put(name, "\n\n")
                 self.expect(name, "licence")
@@ -140,7 +151,8 @@ class Planted(LimitedCase):
         self.expect("tools/script", "licence")
 
     def test_doc(self):
-        self.put("docs/architecture.md", f"{check_layers.BEGIN}\nanother table\n{check_layers.END}\n")
+        self.put("docs/architecture.md",
+                 f"{check_layers.BEGIN}\nanother table\n{check_layers.END}\n")
         self.expect("docs/architecture.md", "--table")
         self.put("docs/architecture.md", "no table\n")
         self.expect("docs/architecture.md", "found no table")

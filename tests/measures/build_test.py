@@ -82,7 +82,8 @@ class Build(MadeUp):
                          {"linking and the rest": 499.7, "tests": 20.3, "sqlite": 15.1,
                           "library": 15.0})
         unit = result["slowest_unit_seconds"]
-        self.assertEqual((unit.value, unit.met, unit.details["above_the_target"]), (20.26, False, 2))
+        self.assertEqual((unit.value, unit.met, unit.details["above_the_target"]),
+                         (20.26, False, 2))
         self.assertEqual(list(unit.details["slowest"]), [
             "tests/x/t.cpp (tests/x/t)", "perdure/a.cpp (sqlite/s)", "perdure/a.cpp (p)"])
         fast = dict(build_cost.evaluate("/r", 20, units[:1]))

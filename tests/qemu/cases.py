@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What run.py does with a machine: cycles of power cuts, cuts in recovery, I/O errors. Each boot gives a row of the account."""
+"""What run.py does with a machine: cycles of power cuts, cuts in recovery, I/O errors. Each boot
+gives a row of the account."""
 import sys
 import time
 
@@ -13,9 +14,11 @@ def new_row(lab, cycle, pool, what):
 
 def report(row, start):
     row["seconds"] = round(time.monotonic() - start, 1)
-    print(f"{row['case']:6} {row['cycle']:4}  {row['what']:16} {row['pool']:14} {row['acks']:6} acks {row['recovered']:7} recovered"
-          f" {row['lost']:8} B of the plain file lost {row['seconds']:6.1f} s"
-          f"{'  as it must: ' + row['found'] if 'found' in row else ''}", file=sys.stderr, flush=True)
+    print(
+        f"{row['case']:6} {row['cycle']:4}  {row['what']:16} {row['pool']:14} {row['acks']:6} "
+        f"acks {row['recovered']:7} recovered"
+        f" {row['lost']:8} B of the plain file lost {row['seconds']:6.1f} s"
+        f"{'  as it must: ' + row['found'] if 'found' in row else ''}", file=sys.stderr, flush=True)
     return row
 
 
@@ -31,7 +34,8 @@ def cut_after(machine, met, seconds):
 
 
 def cut_while_opening(lab, row, seconds, opened):
-    """Cuts the power so many seconds after the opening of the row's pool began; `opened` is what the row is called where it was done by then."""
+    """Cuts the power so many seconds after the opening of the row's pool began; `opened` is what
+    the row is called where it was done by then."""
     with lab.boot(["control", lab.job("check", row["pool"])]) as machine:
         met = lab.note(row)
         machine.until("opening", met)
@@ -56,13 +60,16 @@ def cycles(lab, numbers, rng):
         start, pool, quiet = time.monotonic(), POOLS[(cycle - 1) // 2 % len(POOLS)], cycle % 5 == 0
         row = new_row(lab, cycle, pool, "cut when closed" if quiet else "cut")
         every, stop = (1, 200) if lab.case == "disk" else (16, 2000)
-        with lab.boot(["control", *lab.checks(but=pool), lab.job("write", pool, every, stop if quiet else 0)]) as machine:
+        with lab.boot(
+            ["control", *lab.checks(but=pool),
+             lab.job("write", pool, every, stop if quiet else 0)]) as machine:
             met = lab.note(row)
             machine.until("quiet" if quiet else "ack", met)
             cut_after(machine, met, 0 if quiet else rng.uniform(0, 3))
         lab.settle()
         if row["acks"] == 0:
-            raise Failure(f"cycle {cycle}: nothing was acknowledged before the cut, so nothing was tested")
+            raise Failure(
+                f"cycle {cycle}: nothing was acknowledged before the cut, so nothing was tested")
         yield report(row, start)
 
 
@@ -86,7 +93,8 @@ def look(lab, cycle, what):
 
 
 def without(lab, sync, pool, kind):
-    """A cut after syncs that did nothing (and, emulated, on mappings without MAP_SYNC): the check must find out, or it is no check."""
+    """A cut after syncs that did nothing (and, emulated, on mappings without MAP_SYNC): the check
+    must find out, or it is no check."""
     start, row = time.monotonic(), new_row(lab, 0, pool, sync)
     lab.least.setdefault(pool, 0)
     with lab.boot(["control", lab.job(sync, pool, 1, 0, kind=kind)]) as machine:
@@ -106,7 +114,9 @@ def must_find(lab, row, pool, kind=None):
         except Failure as found:
             row["found"] = str(found).split("\n", maxsplit=1)[0]
     if not row.get("found", "").startswith("FAIL"):
-        raise Failure(f"{row['acks']} acknowledgements with {row['what']}, and nothing was missing after the cut: nothing was tested")
+        raise Failure(
+            f"{row['acks']} acknowledgements with {row['what']}, and nothing was missing after "
+            "the cut: nothing was tested")
     return row
 
 
@@ -121,6 +131,7 @@ def io_errors(lab, arguments, rng):
             machine.until("poisoned", met)
             cut_after(machine, met, 0)
         if row["acks"] == 0:
-            raise Failure(f"nothing was acknowledged before {call} {n} failed, so nothing was tested")
+            raise Failure(
+                f"nothing was acknowledged before {call} {n} failed, so nothing was tested")
         yield report(row, start)
         yield look(lab, cycle, "look")

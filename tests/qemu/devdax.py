@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The case devdax of run.py: four NVDIMMs, each bound as a /dev/dax, which holds one pool.
 
-What lies on them is first somebody's: no opening may take it for a blank device, or write. Then it is zeros, on two of them random bytes
-but for the pages where a pool's header would lie; half-way through the cycles, the older pools themselves, with those pages zeroed. Each
-time pools are made under power cuts, then written under power cuts, then filled. Logs: of the default size on every other device, else
-small; the other way round in the second half. The plain file that must lose bytes lies on a disk beside them.
+What lies on them is first somebody's: no opening may take it for a blank device, or write. Then it
+is zeros, on two of them random bytes but for the pages where a pool's header would lie; half-way
+through the cycles, the older pools themselves, with those pages zeroed. Each time pools are made
+under power cuts, then written under power cuts, then filled. Logs: of the default size on every
+other device, else small; the other way round in the second half. The plain file that must lose
+bytes lies on a disk beside them.
 """
 import hashlib
 import os
@@ -16,7 +18,8 @@ from cases import cut_after, cut_while_opening, cycles, look, must_find, new_row
 from machine import MIB, POOLS, Failure, Lab
 
 NVDIMM = 128 * MIB
-DATA = 2 * MIB              # where in its NVDIMM a /dev/dax begins: before lies what binds the namespace
+# Where in its NVDIMM a /dev/dax begins: before lies what binds the namespace.
+DATA = 2 * MIB
 PAGE = 4096                 # of a pool's header copies, which lie at
 HEADERS = [0, 64 << 10]
 UNFINISHED = b"PERDURE+"    # at the second, while a pool is being made
@@ -27,7 +30,8 @@ class DeviceLab(Lab):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.setup = "dax"
-        self.images = [self.folder / f"nvdimm{n}" for n in range(len(POOLS))]  # in an order that need not be the guest's
+        # In an order that need not be the guest's.
+        self.images = [self.folder / f"nvdimm{n}" for n in range(len(POOLS))]
         self.logs = dict.fromkeys(POOLS, 0)
         for image in self.images:
             with open(image, "wb") as made:
@@ -36,20 +40,27 @@ class DeviceLab(Lab):
     def devices(self, broken=None):
         options = ["-machine", "q35,nvdimm=on", "-m", f"384M,slots={len(POOLS)},maxmem=4G"]
         for n, image in enumerate(self.images):
-            options += ["-object", f"memory-backend-file,id=m{n},share=on,mem-path={image},size={NVDIMM}", "-device", f"nvdimm,memdev=m{n}"]
-        return [*options, *self.disk({"driver": "raw", "file": {"driver": "file", "filename": str(self.image)}})]
+            options += [
+                "-object", f"memory-backend-file,id=m{n},share=on,mem-path={image},size={NVDIMM}",
+                "-device", f"nvdimm,memdev=m{n}"
+            ]
+        return [
+            *options,
+            *self.disk({"driver": "raw", "file": {"driver": "file", "filename": str(self.image)}})
+        ]
 
     def kind_of(self, pool):
         return f"dax{POOLS.index(pool)}.0:{self.logs[pool]}"
 
     def new_pools(self, small):
-        """From here on nothing is owed; the pools of the devices that are `small` modulo 2 get a small log."""
+        """From here on nothing is owed; the pools of the devices that are `small` modulo 2 get a
+        small log."""
         for n, pool in enumerate(POOLS):
             self.least[pool] = 0
             self.logs[pool] = SMALL_LOG if n % 2 == small else 0
 
 
-# ---- what lies on a device before -----------------------------------------------------------------------------------------------
+# ---- what lies on a device before ----------------------------------------------------------------
 
 
 def put(nvdimm, offset, data):
@@ -70,7 +81,8 @@ def scribble(nvdimm, rng):
 
 
 def tear_header(nvdimm, rng):
-    """What a creation leaves that is cut short while it writes the first copy of the header (docs/format.md)."""
+    """What a creation leaves that is cut short while it writes the first copy of the header
+    (docs/format.md)."""
     with open(nvdimm, "rb") as image:
         image.seek(DATA + HEADERS[0])
         lines = [image.read(64) for _ in range(PAGE // 64)]
@@ -88,7 +100,8 @@ def digest(image):
 
 
 def refused(lab, rng):
-    """Somebody's bytes: everywhere; at one place where a header would lie and not at the other; in the middle of the first page alone."""
+    """Somebody's bytes: everywhere; at one place where a header would lie and not at the other; in
+    the middle of the first page alone."""
     start, row = time.monotonic(), new_row(lab, 0, "all", "in use")
     for nvdimm in lab.images:
         scribble(nvdimm, rng)
@@ -107,7 +120,8 @@ def refused(lab, rng):
 
 
 def creation_cut(lab, pool, rng):
-    """The power fails while a pool is being made. At the next boot it may be there, and else must be made."""
+    """The power fails while a pool is being made. At the next boot it may be there, and else must
+    be made."""
     start, row = time.monotonic(), new_row(lab, 0, pool, "cut in creation")
     cut_while_opening(lab, row, rng.uniform(0, 0.6), "cut when made")
     return report(row, start)
@@ -121,7 +135,8 @@ def full(lab):
 
 
 def stale(lab, pool):
-    """A cut that takes everything that was written since the boot: the check must find out, or it is no check."""
+    """A cut that takes everything that was written since the boot: the check must find out, or it
+    is no check."""
     start, row = time.monotonic(), new_row(lab, 0, pool, "nothing kept")
     for image in lab.images:
         shutil.copy(image, image.with_suffix(".before"))

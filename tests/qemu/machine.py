@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The emulated machine of run.py: its kernel, its devices, one boot of it, and what its pools owe."""
+"""The emulated machine of run.py: its kernel, its devices, one boot of it, and what its pools
+owe."""
 import ctypes
 import json
 import os
@@ -15,7 +16,10 @@ import threading
 
 POOLS = ["shadow.durable", "shadow.async", "undo.durable", "dudetm.group"]
 DISK_MODULES = ["virtio_pci", "virtio_blk"]
-MODULES = {"fsdax": ["nfit", "nd_pmem"], "devdax": ["nfit", "nd_pmem", "dax_pmem", "device_dax", *DISK_MODULES]}
+MODULES = {
+    "fsdax": ["nfit", "nd_pmem"],
+    "devdax": ["nfit", "nd_pmem", "dax_pmem", "device_dax", *DISK_MODULES]
+}
 KERNELS = "^linux-image-6\\.1\\.0-[0-9]+-cloud-amd64$"
 MIB = 1 << 20
 DEVICE = 512 * MIB
@@ -32,41 +36,49 @@ class CannotRun(Exception):
 
 
 def run(*command, **options):
-    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False,
-                          **options)
+    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=300, check=False, **options)
     if done.returncode != 0:
         raise CannotRun(f"{command[0]} failed with {done.returncode}:\n{done.stdout}")
     return done.stdout
 
 
-# ---- kernel and initramfs -------------------------------------------------------------------------------------------------------
+# ---- kernel and initramfs ------------------------------------------------------------------------
 
 
 def unpacked_kernel(build):
     """The folder of a Debian kernel package, downloaded and unpacked once; never installed."""
     folder = build / "kernel"
     if not list(folder.glob("boot/vmlinuz-*")):
-        names = [line.split()[0] for line in run("apt-cache", "search", "--names-only", KERNELS).splitlines()]
+        names = [
+            line.split()[0]
+            for line in run("apt-cache", "search", "--names-only", KERNELS).splitlines()
+        ]
         if not names:
-            raise CannotRun("found no kernel package linux-image-6.1.0-*-cloud-amd64 in apt's lists; run apt-get update, on Debian 12")
+            raise CannotRun(
+                "found no kernel package linux-image-6.1.0-*-cloud-amd64 in apt's lists; run "
+                "apt-get update, on Debian 12")
         newest = max(names, key=lambda name: int(name.split("-")[3]))
         print(f"==> qemu: downloading {newest}", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(dir=build) as fresh:
             run("apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", newest, cwd=fresh)
-            run("dpkg-deb", "-x", next(pathlib.Path(fresh).glob("*.deb")), pathlib.Path(fresh) / "kernel")
+            run("dpkg-deb", "-x", next(pathlib.Path(fresh).glob("*.deb")),
+                pathlib.Path(fresh) / "kernel")
             shutil.rmtree(folder, ignore_errors=True)
             (pathlib.Path(fresh) / "kernel").rename(folder)
     return folder
 
 
 def load_order(kernel, wanted):
-    """The modules' files, each after those that it names in its own `depends=`; what is not there is built in."""
+    """The modules' files, each after those that it names in its own `depends=`; what is not there
+    is built in."""
     files = {path.stem: path for path in kernel.glob("lib/modules/**/*.ko")}
     order = []
 
     def add(name):
         if name in files and files[name] not in order:
-            for other in re.search(rb"\0depends=([^\0]*)", files[name].read_bytes())[1].decode().split(","):
+            for other in re.search(rb"\0depends=([^\0]*)",
+                                   files[name].read_bytes())[1].decode().split(","):
                 add(other)
             order.append(files[name])
 
@@ -85,13 +97,14 @@ def make_initramfs(out, kernel, guest, case):
     order = load_order(kernel, MODULES.get(case, DISK_MODULES))
     for path in order:
         shutil.copy(path, root / "modules")
-    (root / "modules/order").write_text("".join(f"{path.name}\n" for path in order), encoding="ascii")
+    (root / "modules/order").write_text("".join(f"{path.name}\n" for path in order),
+                                        encoding="ascii")
     archive = out / "initramfs"
     run("sh", "-c", f"find . | cpio -o -H newc --quiet >'{archive}'", cwd=root)
     return archive
 
 
-# ---- the machine ----------------------------------------------------------------------------------------------------------------
+# ---- the machine ---------------------------------------------------------------------------------
 
 
 class Machine:
@@ -99,12 +112,17 @@ class Machine:
 
     def __init__(self, lab, devices, arguments):
         self.console = lab.folder / "console.log"
-        command = ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-                   "-kernel", lab.vmlinuz, "-initrd", lab.initramfs, "-serial", f"file:{self.console}", "-serial", "stdio", *devices,
-                   "-append", "console=ttyS0 loglevel=4 panic=-1 random.trust_cpu=on -- " + " ".join(arguments)]
+        command = [
+            "qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-nodefaults", "-no-user-config",
+            "-no-reboot", "-display", "none", "-kernel", lab.vmlinuz, "-initrd", lab.initramfs,
+            "-serial", f"file:{self.console}", "-serial", "stdio", *devices, "-append",
+            "console=ttyS0 loglevel=4 panic=-1 random.trust_cpu=on -- " + " ".join(arguments)
+        ]
         libc = ctypes.CDLL(None)
-        self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+        self.process = subprocess.Popen(
+            [str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
         self.lines = queue.SimpleQueue()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
@@ -141,7 +159,8 @@ class Machine:
                 self.complain(f"the guest ended with '{line}', expected a line '{word}'")
 
     def complain(self, what):
-        tail = self.console.read_text(errors="replace").splitlines()[-12:] if self.console.exists() else []
+        tail = self.console.read_text(
+            errors="replace").splitlines()[-12:] if self.console.exists() else []
         raise Failure("\n  ".join([what, *tail]))
 
     def cut(self):
@@ -177,8 +196,10 @@ class Lab:
         with open(self.image, "wb") as image:
             image.truncate(DEVICE)
         start = 2 * MIB if case == "fsdax" else 0  # where the pfn device's data begins
-        now = f"offset={start},lazy_itable_init=0,lazy_journal_init=0"  # nothing left for the guest to write behind our back
-        run("mkfs.ext4", "-q", "-F", "-b", 4096, "-E", now, self.image, f"{(DEVICE - 4 * MIB) // 1024}k",
+        # Nothing left for the guest to write behind our back.
+        now = f"offset={start},lazy_itable_init=0,lazy_journal_init=0"
+        run("mkfs.ext4", "-q", "-F", "-b", 4096, "-E", now, self.image,
+            f"{(DEVICE - 4 * MIB) // 1024}k",
             env={**os.environ, "PATH": os.environ["PATH"] + ":/sbin"})
         self.least = dict.fromkeys(POOLS, 0)  # of each pool, the last update that must be there
         self.current = POOLS[0]               # the pool that the guest opened last
@@ -188,27 +209,44 @@ class Lab:
 
     def devices(self, broken=None):
         if self.case == "fsdax":
-            return ["-machine", "q35,nvdimm=on", "-m", "384M,slots=1,maxmem=2G",
-                    "-object", f"memory-backend-file,id=m,share=on,mem-path={self.image},size={DEVICE}", "-device", "nvdimm,memdev=m"]
+            return [
+                "-machine", "q35,nvdimm=on", "-m", "384M,slots=1,maxmem=2G", "-object",
+                f"memory-backend-file,id=m,share=on,mem-path={self.image},size={DEVICE}", "-device",
+                "nvdimm,memdev=m"
+            ]
         node = {"driver": "file", "filename": str(self.image)}
         if self.case == "disk":
             self.overlay.unlink(missing_ok=True)
-            run("qemu-img", "create", "-q", "-f", "qcow2", "-o", "cluster_size=4096", "-F", "raw", "-b", self.image, self.overlay)
+            run("qemu-img", "create", "-q", "-f", "qcow2", "-o", "cluster_size=4096", "-F", "raw",
+                "-b", self.image, self.overlay)
             node = {"driver": "qcow2", "file": {"driver": "file", "filename": str(self.overlay)},
-                    "cache-clean-interval": 0, "l2-cache-size": 4 * MIB}  # all of its tables fit: none is written before a flush
+                    # All of its tables fit: none is written before a flush.
+                    "cache-clean-interval": 0, "l2-cache-size": 4 * MIB}
         elif broken:
-            event, kind, n = ("flush_to_disk", "flush", broken[1]) if broken[0] == "flush" else ("pwritev", "write", broken[1])
-            node = {"driver": "raw", "file": {
-                "driver": "blkdebug", "image": node,
-                "set-state": [{"event": event, "state": i, "new_state": i + 1} for i in range(1, n)],
-                "inject-error": [{"event": event, "state": n, "iotype": kind, "errno": 5, "once": True}]}}
+            event, kind, n = ("flush_to_disk", "flush",
+                              broken[1]) if broken[0] == "flush" else ("pwritev", "write",
+                                                                       broken[1])
+            node = {
+                "driver": "raw", "file": {
+                    "driver": "blkdebug", "image": node,
+                    "set-state": [{"event": event, "state": i, "new_state": i + 1}
+                                  for i in range(1, n)], "inject-error": [{
+                                      "event": event, "state": n, "iotype": kind, "errno": 5,
+                                      "once": True
+                                  }]
+                }
+            }
         else:
             node = {"driver": "raw", "file": node}
         return ["-machine", "q35", "-m", "384M", *self.disk(node)]
 
     @staticmethod
     def disk(node):
-        return ["-blockdev", json.dumps({"node-name": "d", **node}), "-device", "virtio-blk-pci,drive=d,write-cache=on"]
+        return [
+            "-blockdev",
+            json.dumps({"node-name": "d", **node}), "-device",
+            "virtio-blk-pci,drive=d,write-cache=on"
+        ]
 
     def boot(self, jobs, broken=None):
         machine = Machine(self, self.devices(broken), [self.device, self.setup, *jobs])
@@ -216,8 +254,9 @@ class Lab:
         return machine
 
     def settle(self):
-        """What the overlay's file holds becomes the disk. What QEMU alone had known is gone: each block whose first write since
-        the boot was not flushed. One that had been flushed is written in place and stays: so logs should not come round within a boot."""
+        """What the overlay's file holds becomes the disk. What QEMU alone had known is gone: each
+        block whose first write since the boot was not flushed. One that had been flushed is written
+        in place and stays: so logs should not come round within a boot."""
         if self.case == "disk":
             run("qemu-img", "commit", "-q", self.overlay)
 
@@ -225,7 +264,10 @@ class Lab:
         return self.kind
 
     def job(self, what, pool, *more, kind=None):
-        return ",".join([what, kind or self.kind_of(pool), *pool.split("."), str(self.least[pool]), *map(str, more)])
+        return ",".join([
+            what, kind or self.kind_of(pool), *pool.split("."),
+            str(self.least[pool]), *map(str, more)
+        ])
 
     def checks(self, but=None):
         return [self.job("check", pool) for pool in POOLS if pool != but]

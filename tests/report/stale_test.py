@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A row is fresh while its systems' sources mean the same: comments and layout aside; everything else is marked, on the page and in the report."""
+"""A row is fresh while its systems' sources mean the same: comments and layout aside; everything
+else is marked, on the page and in the report."""
 
 import os
 import shutil
@@ -20,16 +21,22 @@ from limits import LimitedCase  # noqa: E402
 
 # A small tree of the same shape: two engines over one shared layer.
 TREE = {
-    "perdure/base/shared.hpp": "#pragma once\nnamespace base {\n// What it adds.\ninline int add(int a, int b) { return a + b; }\n}\n",
+    "perdure/base/shared.hpp": "#pragma once\nnamespace base {\n// What it adds.\ninline int "
+                               "add(int a, int b) { return a + b; }\n}\n",
     "perdure/base/shared.cpp": '#include "perdure/base/shared.hpp"\n',
-    "perdure/engine/shadow/instances.cpp": '#include "perdure/base/shared.hpp"\n#include <cstdint>\nstd::int64_t commit() { return base::add(1, 2); }\n',
-    "papers/rewind/instances.cpp": '#include "perdure/base/shared.hpp"\nint undo(int x) {\n  return base::add(x, 4);  // four\n}\n',
+    "perdure/engine/shadow/instances.cpp": '#include "perdure/base/shared.hpp"\n#include '
+                                           '<cstdint>\nstd::int64_t commit() { return '
+                                           'base::add(1, 2); }\n',
+    "papers/rewind/instances.cpp": '#include "perdure/base/shared.hpp"\nint undo(int x) {\n  '
+                                   'return base::add(x, 4);  // four\n}\n',
 }
 EVERY = set(sources.SYSTEMS)
 
 
 def git(root, *arguments):
-    return subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(root), *arguments], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C",
+         str(root), *arguments], check=True, capture_output=True, text=True).stdout.strip()
 
 
 class Stale(LimitedCase):
@@ -55,13 +62,25 @@ class Stale(LimitedCase):
 
     def test_a_hash_follows_the_meaning_of_its_systems_sources(self):
         self.write(TREE)
-        self.assertEqual(set(), self.changed_by("papers/rewind/instances.cpp", "// four", "/* no longer\n five */"))
-        self.assertEqual(set(), self.changed_by("papers/rewind/instances.cpp", "{\n  return base::add(x, 4);", "{ return\tbase::add(x,\n4);"))
+        self.assertEqual(
+            set(),
+            self.changed_by("papers/rewind/instances.cpp", "// four", "/* no longer\n five */"))
+        self.assertEqual(
+            set(),
+            self.changed_by("papers/rewind/instances.cpp", "{\n  return base::add(x, 4);",
+                            "{ return\tbase::add(x,\n4);"))
         self.assertEqual({"rewind"}, self.changed_by("papers/rewind/instances.cpp", "4)", "5)"))
-        self.assertEqual(set(), self.changed_by("perdure/base/shared.hpp", "// What it adds.", "//"))
+        self.assertEqual(set(), self.changed_by("perdure/base/shared.hpp", "// What it adds.",
+                                                "//"))
         self.assertEqual(EVERY, self.changed_by("perdure/base/shared.hpp", "a + b", "b + a"))
-        self.assertEqual(set(), self.changed_by("perdure/engine/shadow/instances.cpp", "#include <cstdint>", "#include <cstdint>\n#include <vector>"), "system headers")
-        self.assertEqual(set(), self.changed_by("perdure/engine/shadow/instances.cpp", "std::", "#if 0\nnothing\n#endif\nstd::"), "what is not compiled")
+        self.assertEqual(
+            set(),
+            self.changed_by("perdure/engine/shadow/instances.cpp", "#include <cstdint>",
+                            "#include <cstdint>\n#include <vector>"), "system headers")
+        self.assertEqual(
+            set(),
+            self.changed_by("perdure/engine/shadow/instances.cpp", "std::",
+                            "#if 0\nnothing\n#endif\nstd::"), "what is not compiled")
 
     def test_what_is_not_proved_fresh_is_stale(self):
         self.write(TREE)
@@ -77,7 +96,12 @@ class Stale(LimitedCase):
         def why(of, systems=("rewind",)):
             return sources.stale(of, systems, found)
 
-        rows = [document(first), document(f"{first}-dirty"), document("abcdef0"), document("unknown")]
+        rows = [
+            document(first),
+            document(f"{first}-dirty"),
+            document("abcdef0"),
+            document("unknown")
+        ]
         found = sources.update(self.root, self.root / "out", rows)
         self.assertEqual("", why(document(first, sources=now)), "its hash is kept")
         self.assertEqual("", why(document("anything", sources=now)), "its hash is kept")
@@ -96,15 +120,18 @@ class Stale(LimitedCase):
 
     def test_figures_refuses_a_dirty_tree(self):
         for folder in ("bench", "papers/figures"):
-            shutil.copytree(SOURCE / folder, self.root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(SOURCE / folder, self.root / folder,
+                            ignore=shutil.ignore_patterns("__pycache__"))
         self.write({**TREE, ".gitignore": "__pycache__/\n", "papers/rewind/figures.md": "a page\n"})
         git(self.root, "init", "-q")
         git(self.root, "add", ".")
         git(self.root, "commit", "-qm", "one")
 
         def measure():
-            done = subprocess.run([sys.executable, "-B", self.root / "papers" / "figures" / "run.py", "--only", "R-Fig4R", "--build-dir", self.root / "nothing"],
-                                  capture_output=True, text=True, check=False)
+            done = subprocess.run([
+                sys.executable, "-B", self.root / "papers" / "figures" / "run.py", "--only",
+                "R-Fig4R", "--build-dir", self.root / "nothing"
+            ], capture_output=True, text=True, check=False)
             self.assertNotEqual(0, done.returncode)
             return done.stdout + done.stderr
 
@@ -129,10 +156,16 @@ class Stale(LimitedCase):
         git(self.root, "commit", "-qm", "one")
         papers = self.root / "papers"
         written = (*kept.written(papers, PAPERS.values()), papers / "report", Path("/elsewhere"))
-        self.write({"papers/rewind/figures.md": "more", "papers/rewind/figures/R-Fig4R.json": "{}", "papers/figures/sources.json": "{}", "papers/report/index.html": "",
-                    "papers/cross/figures.md": ""})
+        self.write({
+            "papers/rewind/figures.md": "more", "papers/rewind/figures/R-Fig4R.json": "{}",
+            "papers/figures/sources.json": "{}", "papers/report/index.html": "",
+            "papers/cross/figures.md": ""
+        })
         self.assertEqual([], sources.changes(self.root, written))
-        others = ["papers/figures/run.py", "papers/figures/sources.json2", "papers/rewind/figures2.md", "papers/rewind/rewind.hpp"]
+        others = [
+            "papers/figures/run.py", "papers/figures/sources.json2", "papers/rewind/figures2.md",
+            "papers/rewind/rewind.hpp"
+        ]
         self.write(dict.fromkeys(others, "no page"))
         self.assertEqual(others, sorted(sources.changes(self.root, written)))
 
@@ -147,14 +180,18 @@ class Stale(LimitedCase):
 
     def test_the_page_and_the_report_say_so(self):
         paper = PAPER_OF["R-Fig4R"]
-        document = kept.load(SOURCE / "papers", paper)["R-Fig4R"] | {"stale": "the sources of rewind have changed since."}
+        document = kept.load(SOURCE / "papers", paper)["R-Fig4R"] | {
+            "stale": "the sources of rewind have changed since."
+        }
         fresh = document | {"stale": ""}
         figure = next(f for f in paper.figures if f.row == "R-Fig4R")
         (self.root / paper.name).mkdir()
         text = "\n".join(page._section(paper, figure, document, self.root / paper.name))
         self.assertIn("**Stale:** the sources of rewind have changed since.", text)
-        self.assertNotIn("Stale", "\n".join(page._section(paper, figure, fresh, self.root / paper.name)))
-        marked, unmarked = (report.render([paper], {paper.name: {"R-Fig4R": d}}) for d in (document, fresh))
+        self.assertNotIn("Stale",
+                         "\n".join(page._section(paper, figure, fresh, self.root / paper.name)))
+        marked, unmarked = (report.render([paper], {paper.name: {"R-Fig4R": d}})
+                            for d in (document, fresh))
         self.assertIn("1 of 1 measured rows are stale", marked)
         self.assertIn("<dd>the sources of rewind have changed since.</dd>", marked)
         self.assertEqual(1, marked.count('class="verdict stale"'))
@@ -166,7 +203,8 @@ class Stale(LimitedCase):
         self.assertEqual(EVERY, set(known["systems"]))
         for paper in PAPERS.values():
             for row, document in kept.load(SOURCE / "papers", paper).items():
-                if "sources" not in document and known["revisions"].get(sources.revision_of(document)) is None:
+                if "sources" not in document and known["revisions"].get(
+                        sources.revision_of(document)) is None:
                     self.assertIn("nothing proves it fresh", document["stale"], row)
 
     def test_no_row_is_shown_as_fresh_that_is_stale_by_now(self):
@@ -177,7 +215,9 @@ class Stale(LimitedCase):
             for figure in paper.figures:
                 document = kept.load(SOURCE / "papers", paper).get(figure.row)
                 if document is not None and not document["stale"]:
-                    self.assertEqual("", sources.stale(document, (*paper.systems, *figure.systems), now), f"{figure.row} is not marked: ./dev figures --pages")
+                    self.assertEqual(
+                        "", sources.stale(document, (*paper.systems, *figure.systems), now),
+                        f"{figure.row} is not marked: ./dev figures --pages")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of SQLite on pools share: connections through the extension (PERDURE_VFS), SQLite's shell."""
+"""What the tests of SQLite on pools share: connections through the extension (PERDURE_VFS),
+SQLite's shell."""
 import os
 import shutil
 import sqlite3
@@ -11,7 +12,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from limits import LimitedCase  # noqa: E402
 
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # for cases that sync thousands of times: minutes on a slow disk
+# For cases that sync thousands of times: minutes on a slow disk.
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 LOAD = os.environ["PERDURE_VFS"].removesuffix(".so")
 
 
@@ -40,8 +42,10 @@ class Case(LimitedCase):
         return sqlite3.connect(self.uri(more, path), uri=True, isolation_level=None, **how)
 
     def shell(self, *commands, code=0):
-        done = subprocess.run(["sqlite3", ":memory:"], input="\n".join([f".load {LOAD}", f".open {self.uri()}", *commands]) + "\n", capture_output=True,
-                              text=True, timeout=120, check=False)
+        done = subprocess.run(
+            ["sqlite3", ":memory:"],
+            input="\n".join([f".load {LOAD}", f".open {self.uri()}", *commands]) + "\n",
+            capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout, done.stderr
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""SQLite on pools and fork(), in both designs: a child connects anew, to its parent's database when the parent has closed it or has
-ended, to others at any time. The connections that it has inherited are refused, and harmless when they are closed.
+"""SQLite on pools and fork(), in both designs: a child connects anew, to its parent's database when
+the parent has closed it or has ended, to others at any time. The connections that it has inherited
+are refused, and harmless when they are closed.
 
 PERDURE_VFS is the extension. A child reports by its exit code; one that hangs is killed after 50 s.
 """
@@ -81,7 +82,8 @@ class Fork(Case):
         self.use(4)
         self.use(4, other)
 
-    # One that has a transaction open, with pages that are not written and some that are, in the pool or its journal.
+    # One that has a transaction open, with pages that are not written and some that are, in the
+    # pool or its journal.
     def test_a_transaction_of_the_parents(self):
         db = self.made()
         db.execute("pragma cache_size = 10")
@@ -92,7 +94,8 @@ class Fork(Case):
             if ends == "commit":
                 self.refused(db, "disk I/O", "fork()", ends)
             elif ends == "rollback":
-                with contextlib.suppress(sqlite3.OperationalError):  # SQLite takes back what it has in its cache
+                # SQLite takes back what it has in its cache.
+                with contextlib.suppress(sqlite3.OperationalError):
                     db.execute(ends)
             db.close()
 
@@ -163,7 +166,8 @@ class Fork(Case):
             self.use(rows)
             rows += 1
 
-    # Other threads are inside transactions of their own. (Inside SQLite's calls they must not be: it has mutexes of its own.)
+    # Other threads are inside transactions of their own. (Inside SQLite's calls they must not be:
+    # it has mutexes of its own.)
     def test_beside_threads(self):
         self.made().close()
         inside, leave = threading.Barrier(4), threading.Event()
@@ -177,7 +181,8 @@ class Fork(Case):
             db.execute("commit")
             db.close()
 
-        statements = ("select * from t", "insert into t values (null, 'thread')", "select count(*) from t")
+        statements = ("select * from t", "insert into t values (null, 'thread')",
+                      "select count(*) from t")
         threads = [threading.Thread(target=reader, args=(s,)) for s in statements]
         for thread in threads:
             thread.start()

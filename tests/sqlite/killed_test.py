@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Databases on pools whose process is killed (SIGKILL) at work: nothing that was told is lost, in either design."""
+"""Databases on pools whose process is killed (SIGKILL) at work: nothing that was told is lost, in
+either design."""
 import os
 import random
 import signal
@@ -48,8 +49,10 @@ n = db.execute("select n from transfer").fetchone()[0]
 while True:
     n += 1
     db.execute("begin")
-    db.execute("update main.account set balance = balance - 1, note = zeroblob(3000) where id = ?", (1 + n * 7 % 50,))
-    db.execute("update other.account set balance = balance + 1, note = zeroblob(3000) where id = ?", (1 + n * 13 % 50,))
+    db.execute("update main.account set balance = balance - 1, note = zeroblob(3000) where id = ?",
+               (1 + n * 7 % 50,))
+    db.execute("update other.account set balance = balance + 1, note = zeroblob(3000) where id = ?",
+               (1 + n * 13 % 50,))
     db.execute("update transfer set n = ?", (n,))
     db.execute("commit")
     print(n, flush=True)
@@ -61,8 +64,10 @@ class Killed(Case):
         """The last number that a program has printed when it is killed, twelve times."""
         chance = random.Random(3)
         for _ in range(12):
-            with subprocess.Popen([sys.executable, "-c", program, LOAD, *arguments], stdout=subprocess.PIPE, text=True) as worker:
-                lines = [worker.stdout.readline() for _ in range(chance.randint(1, 24))]  # however slow the disk is
+            with subprocess.Popen([sys.executable, "-c", program, LOAD, *arguments],
+                                  stdout=subprocess.PIPE, text=True) as worker:
+                # However slow the disk is.
+                lines = [worker.stdout.readline() for _ in range(chance.randint(1, 24))]
                 time.sleep(chance.random() * 0.02)  # the kill comes anywhere in what it does then
                 worker.send_signal(signal.SIGKILL)
                 lines += worker.stdout.readlines()
@@ -71,7 +76,8 @@ class Killed(Case):
     def test_nothing_that_was_told_is_lost(self):
         self.kill_a_bank()
 
-    # Nobody syncs. A kill leaves whole transactions; in design A, where all is stored at once, every one.
+    # Nobody syncs. A kill leaves whole transactions; in design A, where all is stored at once,
+    # every one.
     def test_synchronous_off(self):
         self.kill_a_bank("pragma synchronous = off", may_lose=not self.design)
 
@@ -96,7 +102,8 @@ class Killed(Case):
 class KilledOnBlocks(Killed):
     design = "&design=a"
 
-    # A super-journal makes a commit one over several pools, as over several files: whichever is opened first afterwards.
+    # A super-journal makes a commit one over several pools, as over several files: whichever is
+    # opened first afterwards.
     def test_several_pools_are_one(self):
         paths = {name: os.path.join(self.folder, name) for name in ("main", "other")}
         for path in paths.values():
@@ -114,7 +121,8 @@ class KilledOnBlocks(Killed):
                 self.sound(db)
                 total += db.execute("select sum(balance) from account").fetchone()[0]
                 if name == "main":
-                    self.assertIn(db.execute("select n from transfer").fetchone()[0], (told, told + 1))
+                    self.assertIn(
+                        db.execute("select n from transfer").fetchone()[0], (told, told + 1))
                 db.close()
             self.assertEqual(total, 10000)
 

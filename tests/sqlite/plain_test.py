@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""perdure sqlite import and export: a database goes into a pool and out again, page for page; what is wrong is said, what is there is kept.
+"""perdure sqlite import and export: a database goes into a pool and out again, page for page; what
+is wrong is said, what is there is kept.
 
 PERDURE is the command, PERDURE_VFS the extension.
 """
@@ -29,7 +30,8 @@ os._exit(9)
 
 
 def perdure(*arguments):
-    done = subprocess.run([PERDURE, "sqlite", *arguments], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([PERDURE, "sqlite", *arguments], capture_output=True, text=True,
+                          timeout=120, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -45,7 +47,8 @@ class Plain(Case):
         db.execute("create table t (a integer primary key, b)")
         db.execute("create index i on t (b)")
         db.execute("begin")
-        db.executemany("insert into t values (?, ?)", ((n, f"row {n * 7919 % 10007} " + "x" * (n % 300)) for n in range(rows)))
+        db.executemany("insert into t values (?, ?)",
+                       ((n, f"row {n * 7919 % 10007} " + "x" * (n % 300)) for n in range(rows)))
         db.execute("commit")
         return db
 
@@ -68,15 +71,21 @@ class Plain(Case):
         return sorted(p.name for folder in folders for p in folder.iterdir() if "part" in p.name)
 
     def test_a_database_goes_in_and_out(self):
-        for number, statements in enumerate(([], ["pragma page_size = 512"], ["pragma page_size = 65536"], ["pragma auto_vacuum = full"])):
-            self.path, self.pool, self.out = (os.path.join(self.folder, f"{name}{number}") for name in ("app", "pool", "out"))
+        for number, statements in enumerate(
+            ([], ["pragma page_size = 512"], ["pragma page_size = 65536"],
+             ["pragma auto_vacuum = full"])):
+            self.path, self.pool, self.out = (os.path.join(self.folder, f"{name}{number}")
+                                              for name in ("app", "pool", "out"))
             self.make(*statements).close()
             answer = json.loads(self.ok("import", self.pool, self.path, "--json"))
             self.assertEqual(answer["bytes"], os.path.getsize(self.path))
             self.ok("export", self.pool, self.out)
-            self.assertEqual(pathlib.Path(self.out).read_bytes()[100:], pathlib.Path(self.path).read_bytes()[100:])
+            self.assertEqual(
+                pathlib.Path(self.out).read_bytes()[100:],
+                pathlib.Path(self.path).read_bytes()[100:])
             self.assertEqual(self.left(), [])
-            plain, inside, again = sqlite3.connect(self.path), self.connect(path=self.pool), sqlite3.connect(self.out)
+            plain, inside, again = sqlite3.connect(
+                self.path), self.connect(path=self.pool), sqlite3.connect(self.out)
             self.sound(inside)
             self.assertEqual(self.content(plain), self.content(inside))
             self.assertEqual(self.content(plain), self.content(again))
@@ -87,7 +96,8 @@ class Plain(Case):
             again.close()
             again = sqlite3.connect(self.out)
             self.sound(again)
-            self.assertEqual(again.execute("select count(*), sum(a % 2) from t").fetchone(), (1000, 1000))
+            self.assertEqual(
+                again.execute("select count(*), sum(a % 2) from t").fetchone(), (1000, 1000))
             again.close()
             plain.close()
 
@@ -119,7 +129,8 @@ class Plain(Case):
             inside = self.connect(path=self.pool)
             inside.execute("create table before (a)")
             source.backup(inside)
-            for mine in (inside, self.connect(path=self.pool)):  # with page 1 in its cache, and without
+            # With page 1 in its cache, and without.
+            for mine in (inside, self.connect(path=self.pool)):
                 self.assertEqual(self.content(source), self.content(mine))
                 self.assertEqual(mine.execute("pragma journal_mode").fetchone(), ("delete",))
                 mine.execute("insert into t values (null, 'more')")
@@ -133,15 +144,18 @@ class Plain(Case):
             source.close()
             again.close()
 
-    # A program that has the bytes from elsewhere writes them through the VFS: a pool that has them already opens too.
+    # A program that has the bytes from elsewhere writes them through the VFS: a pool that has them
+    # already opens too.
     def test_restored_by_the_shell(self):
         self.make("pragma journal_mode = wal").close()
         self.path, plain = self.pool, self.path
         self.shell(f".restore {plain}", "insert into t values (null, 'more');")
-        out, _ = self.shell("select count(*) from t;", "pragma integrity_check;", "pragma journal_mode;")
+        out, _ = self.shell("select count(*) from t;", "pragma integrity_check;",
+                            "pragma journal_mode;")
         self.assertEqual(out.split(), ["2001", "ok", "delete"])
 
-    # What tempfile and `touch` make is a new database for SQLite; with a mode of SQLite's that makes no file, too.
+    # What tempfile and `touch` make is a new database for SQLite; with a mode of SQLite's that
+    # makes no file, too.
     def test_an_empty_file_is_a_new_database(self):
         for number, (design, more) in enumerate((("", ""), ("&design=a", ""), ("", "&mode=rw"))):
             self.design, path = design, os.path.join(self.folder, f"empty{number}")
@@ -172,12 +186,16 @@ class Plain(Case):
     def test_a_log_far_smaller_than_the_database(self):
         memory = tempfile.TemporaryDirectory(dir=MEMORY)
         self.addCleanup(memory.cleanup)
-        self.pool = os.path.join(memory.name, "pool")  # undo syncs for each line that it changes: minutes on a slow disk
+        # Undo syncs for each line that it changes: minutes on a slow disk.
+        self.pool = os.path.join(memory.name, "pool")
         self.make(rows=20000).close()
         self.ok("import", self.pool, self.path, "--log-size", "4MiB", "--engine", "undo")
         self.ok("export", self.pool, self.out)
-        self.assertEqual(pathlib.Path(self.out).read_bytes()[100:], pathlib.Path(self.path).read_bytes()[100:])
-        self.fails("import", self.pool + "2", self.path, "--log-size", "128KiB", "--engine", "undo", code="too_big", has="larger log_size")
+        self.assertEqual(
+            pathlib.Path(self.out).read_bytes()[100:],
+            pathlib.Path(self.path).read_bytes()[100:])
+        self.fails("import", self.pool + "2", self.path, "--log-size", "128KiB", "--engine", "undo",
+                   code="too_big", has="larger log_size")
         self.assertEqual(self.left(), [])
 
     def test_the_other_design(self):
@@ -189,7 +207,9 @@ class Plain(Case):
         inside.execute("pragma journal_mode = persist")
         inside.close()
         plain.close()
-        subprocess.run(["/usr/bin/python3", "-c", CUT, LOAD, self.uri(path=self.pool)], check=False, timeout=60)  # not closed in order
+        # Not closed in order.
+        subprocess.run(["/usr/bin/python3", "-c", CUT, LOAD,
+                        self.uri(path=self.pool)], check=False, timeout=60)
         self.ok("export", self.pool, self.out)
         plain = sqlite3.connect(self.out)
         self.sound(plain)
@@ -205,7 +225,8 @@ class Plain(Case):
         self.ok("import", self.pool, self.path)
         self.fails("export", self.pool, self.path, code="exists", has="remove that one first")
         self.fails("export", self.pool, self.pool, code="invalid", has="the pool itself")
-        self.fails("export", self.pool, os.path.join(self.folder, "none", "out.db"), code="io", has="its rights")
+        self.fails("export", self.pool, os.path.join(self.folder, "none", "out.db"), code="io",
+                   has="its rights")
         pathlib.Path(self.out + "-wal").touch()  # of another database that was there
         self.fails("export", self.pool, self.out, code="exists", has="-wal")
         os.remove(self.out + "-wal")
@@ -229,7 +250,9 @@ class Plain(Case):
         self.make(rows=30000).close()
         whole = 0
         for n in range(10):
-            run = subprocess.Popen([PERDURE, "sqlite", "import", self.pool, self.path, "--log-size", "1MiB"], stderr=subprocess.DEVNULL)
+            run = subprocess.Popen(
+                [PERDURE, "sqlite", "import", self.pool, self.path, "--log-size", "1MiB"],
+                stderr=subprocess.DEVNULL)
             time.sleep(0.02 * n)
             run.send_signal(signal.SIGKILL)
             run.wait()
@@ -243,7 +266,8 @@ class Plain(Case):
         self.assertLess(whole, 10)
         self.ok("import", self.pool, self.path)
         # a pool that was not closed in order is recovered by the export
-        subprocess.run(["/usr/bin/python3", "-c", CUT, LOAD, self.uri(path=self.pool)], check=False, timeout=60)
+        subprocess.run(["/usr/bin/python3", "-c", CUT, LOAD,
+                        self.uri(path=self.pool)], check=False, timeout=60)
         self.ok("export", self.pool, self.out)
         plain = sqlite3.connect(self.out)
         self.sound(plain)

@@ -15,11 +15,16 @@ from case import Case, LOAD, MEMORY
 
 class Shell(Case):
     def test_what_one_run_has_made_the_next_one_finds(self):
-        out, _ = self.shell("create table t (a, b);", "insert into t values (1, 'one'), (2, 'two');", "select b from t order by a;")
+        out, _ = self.shell("create table t (a, b);",
+                            "insert into t values (1, 'one'), (2, 'two');",
+                            "select b from t order by a;")
         self.assertEqual(out, "one\ntwo\n")
         out, _ = self.shell("select count(*) from t;", "pragma integrity_check;", ".tables")
         self.assertEqual(out.split(), ["2", "ok", "t"])
-        self.assertEqual([p.name for p in pathlib.Path(self.folder).iterdir() if "journal" in p.name or "wal" in p.name], [])
+        self.assertEqual([
+            p.name
+            for p in pathlib.Path(self.folder).iterdir() if "journal" in p.name or "wal" in p.name
+        ], [])
 
     def test_engines(self):
         for engine in ("shadow", "dudetm", "undo", "bppm", "softwrap"):
@@ -34,14 +39,21 @@ class Shell(Case):
             db.close()
 
     def test_what_is_wrong_is_said(self):
-        for more in ("engine=nothing", "design=z", "log_size=many", "max_size=12Q", "delays=slow", "design=a&engine=shadow"):
+        for more in ("engine=nothing", "design=z", "log_size=many", "max_size=12Q", "delays=slow",
+                     "design=a&engine=shadow"):
             with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
-                sqlite3.connect(f"file:{self.path}?vfs=perdure&{more}", uri=True).execute("create table t (a)")
+                sqlite3.connect(f"file:{self.path}?vfs=perdure&{more}",
+                                uri=True).execute("create table t (a)")
             self.assertFalse(os.path.exists(self.path))
-        out, error = self.shell(".log stderr", f".open file:{self.path}?vfs=perdure&engine=nothing", "create table t (a);")
-        self.assertRegex(out + error, "engine 'nothing' is not in the list, expected one of: shadow")
-        out, error = self.shell(".log stderr", f".open file:{self.path}.plain?vfs=unix", "create table t (a);", f".open file:{self.path}.plain?vfs=perdure", ".tables")
-        self.assertRegex(out + error, "a plain database of SQLite's, expected a pool; open it with vfs=unix")
+        out, error = self.shell(".log stderr", f".open file:{self.path}?vfs=perdure&engine=nothing",
+                                "create table t (a);")
+        self.assertRegex(out + error,
+                         "engine 'nothing' is not in the list, expected one of: shadow")
+        out, error = self.shell(".log stderr", f".open file:{self.path}.plain?vfs=unix",
+                                "create table t (a);", f".open file:{self.path}.plain?vfs=perdure",
+                                ".tables")
+        self.assertRegex(out + error,
+                         "a plain database of SQLite's, expected a pool; open it with vfs=unix")
         pathlib.Path(self.path).write_bytes(b"SQLite format 3\0" + bytes(8000))
         with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
             self.connect().execute("create table t (a)")
@@ -54,7 +66,8 @@ class Transactions(Case):
         db.execute("pragma cache_size=5")
         db.execute("create table t (a integer primary key, b)")
         db.execute("begin")
-        db.executemany("insert into t values (?, ?)", [(n, "x" * 500) for n in range(3000)])  # more than the cache holds
+        # More than the cache holds.
+        db.executemany("insert into t values (?, ?)", [(n, "x" * 500) for n in range(3000)])
         db.execute("commit")
         db.execute("begin")
         db.execute("delete from t where a >= 1000")
@@ -64,7 +77,8 @@ class Transactions(Case):
         db.execute("update t set b = 'z' where a = 7")
         self.assertEqual(db.execute("select count(*), sum(b = 'z') from t").fetchone(), (1000, 1))
         db.execute("rollback")
-        self.assertEqual(db.execute("select count(*), sum(length(b)) from t").fetchone(), (3000, 1500000))
+        self.assertEqual(
+            db.execute("select count(*), sum(length(b)) from t").fetchone(), (3000, 1500000))
         self.sound(db)
         db.close()
         db = self.connect()
@@ -85,7 +99,8 @@ class Transactions(Case):
             self.sound(db)
             db.close()
         db = self.connect()
-        self.assertEqual(db.execute("pragma journal_mode=wal").fetchone(), ("delete",))  # it stays what it was
+        # It stays what it was.
+        self.assertEqual(db.execute("pragma journal_mode=wal").fetchone(), ("delete",))
         self.assertEqual(db.execute("select count(*) from t").fetchone(), (5,))
         for synchronous in (0, 1, 2, 3):
             db.execute(f"pragma synchronous={synchronous}")
@@ -122,7 +137,9 @@ class Transactions(Case):
         db.execute("create temp table w as select * from t order by b, a desc")
         for schema in ("main", "other", "plain"):
             self.sound(db, schema)
-        self.assertEqual(db.execute("select count(*) from temp.w").fetchone(), db.execute("select count(*) from plain.v").fetchone())
+        self.assertEqual(
+            db.execute("select count(*) from temp.w").fetchone(),
+            db.execute("select count(*) from plain.v").fetchone())
         db.close()
 
 
@@ -137,7 +154,9 @@ class Large(Case):
         db.execute("create table small (a)")
         db.execute("create table t (a integer primary key, b)")
         for part in range(10):
-            db.execute("with recursive i(x) as (select 1 union all select x + 1 from i where x < 1000) insert into t (b) select randomblob(10000) from i")
+            db.execute(
+                "with recursive i(x) as (select 1 union all select x + 1 from i where x < 1000) "
+                "insert into t (b) select randomblob(10000) from i")
         db.execute("create index i on t (b)")
         self.sound(db)
         self.assertGreater(db.execute("pragma page_count").fetchone()[0] * 4096, 200_000_000)
@@ -178,9 +197,11 @@ class Others(Case):
                 db.execute("pragma wal_autocheckpoint = 0")
                 db.execute("insert into t values (10)")
             before = db.execute("select sum(a) from t").fetchone()
-            for number, name in enumerate((self.plain, f"file:{self.plain}", f"file:{self.plain}?vfs=unix")):
+            for number, name in enumerate(
+                (self.plain, f"file:{self.plain}", f"file:{self.plain}?vfs=unix")):
                 self.db.execute("attach ? as other", (name,))
-                self.assertEqual(self.db.execute("select sum(a) from other.t").fetchone(), before, name)
+                self.assertEqual(
+                    self.db.execute("select sum(a) from other.t").fetchone(), before, name)
                 self.db.execute("insert into other.t values (?)", (100 + number,))
                 self.db.execute("delete from other.t where a >= 100")
                 self.sound(self.db, "other")
@@ -226,7 +247,8 @@ class Others(Case):
         db.close()
 
     def test_vacuum_into(self):
-        pool, plain, there = (os.path.join(self.folder, name) for name in ("new.db", "new-plain.db", "there.db"))
+        pool, plain, there = (os.path.join(self.folder, name)
+                              for name in ("new.db", "new-plain.db", "there.db"))
         self.db.execute("vacuum into ?", (pool,))
         self.assertTrue(self.is_pool(pool))
         self.db.execute("vacuum into ?", (f"file:{plain}?vfs=unix",))
@@ -352,7 +374,8 @@ class Connections(Case):
             db.execute("insert into t values (1)")
         db.close()
         with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
-            self.connect("&mode=rw", os.path.join(self.folder, "none.db")).execute("select 1 from sqlite_master")
+            self.connect("&mode=rw", os.path.join(self.folder,
+                                                  "none.db")).execute("select 1 from sqlite_master")
 
 
     def test_each_connection_has_its_own_mode(self):
@@ -364,7 +387,8 @@ class Connections(Case):
         writing = self.connect(timeout=0)
         writing.execute("insert into t values (1)")
         self.assertEqual(reading.execute("select count(*) from t").fetchone(), (1,))
-        for db in (reading, self.connect("&mode=ro", timeout=0)):  # the first, and one that is opened beside a writer
+        # The first, and one that is opened beside a writer.
+        for db in (reading, self.connect("&mode=ro", timeout=0)):
             with self.assertRaisesRegex(sqlite3.OperationalError, "readonly"):
                 db.execute("insert into t values (2)")
             self.assertEqual(db.execute("select count(*) from t").fetchone(), (1,))
@@ -394,14 +418,17 @@ class Connections(Case):
         writing.close()
         reading.close()
 
-    # Another process has the pool for longer than one attempt takes, and for less than the time that is given.
+    # Another process has the pool for longer than one attempt takes, and for less than the time
+    # that is given.
     def test_another_process_is_waited_for(self):
         db = self.connect()
         db.execute("pragma page_size = 8192")
         db.execute("pragma auto_vacuum = full")
         db.execute("create table t (a)")
         db.close()
-        other = subprocess.Popen([sys.executable, "-c", HOLDS, LOAD, self.uri()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        other = subprocess.Popen(
+            [sys.executable, "-c", HOLDS, LOAD, self.uri()], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
         for cleanup in (other.stdin.close, other.stdout.close, other.kill):
             self.addCleanup(cleanup)
         self.assertEqual(other.stdout.readline(), "open\n")
@@ -434,10 +461,12 @@ class TransactionsOnBlocks(Transactions):
     folders = MEMORY
     design = "&design=a"
 
-    # After a crash SQLite's own VFS, which has the plain file, would see no journal of the pool's, and take the transaction for committed.
+    # After a crash SQLite's own VFS, which has the plain file, would see no journal of the pool's,
+    # and take the transaction for committed.
     def test_a_plain_file_has_transactions_of_its_own(self):
         plain = os.path.join(self.folder, "plain.db")
-        for main, other in ((self.uri(), f"file:{plain}?vfs=unix"), (f"file:{plain}?vfs=unix", self.uri())):
+        for main, other in ((self.uri(), f"file:{plain}?vfs=unix"), (f"file:{plain}?vfs=unix",
+                                                                     self.uri())):
             db = sqlite3.connect(main, uri=True, isolation_level=None)
             db.execute("attach ? as other", (other,))
             for schema in ("main", "other"):

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Threads on pools through SQLite: any number of them one after another, 256 at a time, and what the 257th is told.
+"""Threads on pools through SQLite: any number of them one after another, 256 at a time, and what
+the 257th is told.
 
 PERDURE_VFS is the extension.
 """
@@ -71,11 +72,13 @@ class Threads(Case):
 
             def one_more():
                 db = self.connect(timeout=0)
-                for statement in ("select count(*) from t", "insert into t values (null, 'no')", "begin immediate"):
+                for statement in ("select count(*) from t", "insert into t values (null, 'no')",
+                                  "begin immediate"):
                     try:
                         db.execute(statement).fetchone()
                     except sqlite3.OperationalError as e:
-                        said.append((e.sqlite_errorname, str(e), db.execute("pragma perdure_error").fetchone()[0]))
+                        said.append((e.sqlite_errorname, str(e),
+                                     db.execute("pragma perdure_error").fetchone()[0]))
                 db.close()
 
             self.thread(one_more).join()

@@ -29,12 +29,14 @@ def children(pid):
 
 
 def expire(what, seconds):
-    print(f"\n[ WATCHDOG ] {what}: still running after {seconds:g} s, expected it to end within that. "
-          "The stacks of all threads:", file=sys.stderr, flush=True)
+    print(
+        f"\n[ WATCHDOG ] {what}: still running after {seconds:g} s, expected it to end within "
+        "that. The stacks of all threads:", file=sys.stderr, flush=True)
     faulthandler.dump_traceback(all_threads=True)
     for pid in children(os.getpid()):
         with contextlib.suppress(OSError):
-            line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(
+                b"\0", b" ").decode(errors="replace")
             print(f"child process {pid}, now ended: {line}", file=sys.stderr, flush=True)
             os.kill(pid, signal.SIGKILL)
     os._exit(1)
@@ -43,7 +45,9 @@ def expire(what, seconds):
 @contextlib.contextmanager
 def limited(what, seconds):
     """The limit while the block runs."""
-    seconds = float(os.environ.get("PERDURE_CASE_LIMIT", seconds * float(os.environ.get("PERDURE_LIMIT_FACTOR", "1"))))
+    seconds = float(
+        os.environ.get("PERDURE_CASE_LIMIT",
+                       seconds * float(os.environ.get("PERDURE_LIMIT_FACTOR", "1"))))
     if seconds <= 0:
         yield
         return

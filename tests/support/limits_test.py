@@ -33,13 +33,15 @@ unittest.main()
 
 class Limits(LimitedCase):
     def hang(self, limit):
-        return subprocess.run([sys.executable, "-c", HANGS, str(Path(__file__).parent)], capture_output=True, text=True,
-                              check=False, env={**os.environ, "PERDURE_CASE_LIMIT": limit})
+        return subprocess.run(
+            [sys.executable, "-c", HANGS, str(Path(__file__).parent)], capture_output=True,
+            text=True, check=False, env={**os.environ, "PERDURE_CASE_LIMIT": limit})
 
     def test_prints_all_threads_and_ends_children(self):
         done = self.hang("0.5")
         self.assertEqual(done.returncode, 1, done.stderr)
-        for text in ("Hangs.test_hangs: still running after 0.5 s", "in waits_for_an_event", "in waits_for_a_child"):
+        for text in ("Hangs.test_hangs: still running after 0.5 s", "in waits_for_an_event",
+                     "in waits_for_a_child"):
             self.assertIn(text, done.stderr)
         child = re.search(r"child process (\d+), now ended: sleep 1000", done.stderr)
         self.assertIsNotNone(child, done.stderr)

@@ -15,12 +15,16 @@ from limits import LimitedCase  # noqa: E402
 
 PERDURE = os.environ.get("PERDURE", "build/dev/tools/perdure")
 FOREIGN = os.environ.get("PERDURE_FOREIGN")  # makes pools with another root type (foreign_pool.cpp)
-COMMANDS = ["load", "export", "get", "put", "del", "scan", "info", "check", "recover", "log", "doctor", "stat", "advise", "sqlite"]
+COMMANDS = [
+    "load", "export", "get", "put", "del", "scan", "info", "check", "recover", "log", "doctor",
+    "stat", "advise", "sqlite"
+]
 
 
 def perdure(*arguments, stdin=b""):
     """(exit status, standard output, standard error)"""
-    done = subprocess.run([PERDURE, *arguments], input=stdin, capture_output=True, timeout=120, check=False)
+    done = subprocess.run([PERDURE, *arguments], input=stdin, capture_output=True, timeout=120,
+                          check=False)
     return done.returncode, done.stdout, done.stderr.decode(errors="replace")
 
 
@@ -28,7 +32,8 @@ class Case(LimitedCase):
     FOLDER = None  # where the case's folder is made; None: where temporary files are
 
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="perdure-cli-", dir=os.environ.get("PERDURE_TEST_DIR", self.FOLDER))
+        self.folder = tempfile.mkdtemp(prefix="perdure-cli-",
+                                       dir=os.environ.get("PERDURE_TEST_DIR", self.FOLDER))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.pool = self.path("pool")
 
@@ -50,8 +55,9 @@ class Case(LimitedCase):
 
     def kill_a_load(self, rows, pool, source, *options):
         """A load that is killed when it has told of so many rows."""
-        loader = subprocess.Popen([PERDURE, "load", pool, source, "--batch", "5", *options, "--progress", "json"],
-                                  stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        loader = subprocess.Popen(
+            [PERDURE, "load", pool, source, "--batch", "5", *options, "--progress", "json"],
+            stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
         for line in loader.stderr:
             if json.loads(line)["rows"] >= rows:
                 break
@@ -59,7 +65,8 @@ class Case(LimitedCase):
         loader.communicate()
 
     def fails(self, status, *arguments, has=()):
-        """The command ends with this status; its message holds every string of `has`. With --json, standard output says the same."""
+        """The command ends with this status; its message holds every string of `has`. With --json,
+        standard output says the same."""
         found, out, err = perdure(*arguments)
         self.assertEqual(found, status, f"{arguments}: {out!r} {err}")
         for text in has:
@@ -79,6 +86,7 @@ def packages(n, seed=1):
     rng = random.Random(seed)
     stanzas = []
     for i in range(n):
-        text = f"Package: p{i:05d}\nVersion: {rng.randrange(9)}.{i}\nArchitecture: amd64\nDescription: " + "x" * rng.randrange(300)
+        text = (f"Package: p{i:05d}\nVersion: {rng.randrange(9)}.{i}\nArchitecture: amd64\n"
+                "Description: ") + "x" * rng.randrange(300)
         stanzas.append(text + "\n more\n .\n\n")
     return "".join(stanzas).encode()

@@ -28,17 +28,23 @@ class KeyValue(Case):
         self.check()
 
     def test_scan_ranges(self):
-        self.ok("load", self.pool, self.write("t.tsv", b"".join(b"k%03d\t%d\n" % (i, i) for i in range(900))))
+        self.ok("load", self.pool,
+                self.write("t.tsv", b"".join(b"k%03d\t%d\n" % (i, i) for i in range(900))))
         keys = lambda *options: self.ok("scan", self.pool, "--keys", *options).decode().split()
         everything = [f"k{i:03d}" for i in range(900)]
         self.assertEqual(keys(), everything)
         self.assertEqual(keys("--from", "k005", "--to", "k008"), everything[5:8])
         self.assertEqual(keys("--prefix", "k01"), everything[10:20])
-        self.assertEqual(keys("--prefix", "k01", "--from", "k015", "--limit", "2"), everything[15:17])
+        self.assertEqual(keys("--prefix", "k01", "--from", "k015", "--limit", "2"),
+                         everything[15:17])
         self.assertEqual(keys("--from", "k005x", "--limit", "1"), ["k006"])
         self.assertEqual(keys("--prefix", "zz"), [])
         answer = self.ok_json("scan", self.pool, "--limit", "2")
-        self.assertEqual(answer, {"rows": [{"key": "k000", "value": "k000\t0\n"}, {"key": "k001", "value": "k001\t1\n"}], "count": 2})
+        self.assertEqual(
+            answer, {
+                "rows": [{"key": "k000", "value": "k000\t0\n"},
+                         {"key": "k001", "value": "k001\t1\n"}], "count": 2
+            })
 
     def test_edits_of_a_loaded_pool(self):
         self.ok("load", self.pool, self.write("t.csv", b"id,v\r\n1,a\r\n2,b\r\n3,c"), "--key", "id")
@@ -75,7 +81,8 @@ class CommandLine(Case):
 
     def test_errors_are_json_too(self):
         for command in ("info", "check", "recover", "log", "stat", "get", "del", "scan"):
-            arguments = [command, self.path("missing")] + (["k"] if command in ("get", "del") else [])
+            arguments = [command, self.path("missing")
+                         ] + (["k"] if command in ("get", "del") else [])
             status, out, err = perdure(*arguments, "--json")
             self.assertEqual(status, 3, err)
             self.assertEqual(json.loads(out)["error"]["code"], "not_found")
@@ -97,7 +104,9 @@ class CommandLine(Case):
             leader, follower = pty.openpty()
         except OSError as e:
             self.skipTest(f"no terminal to be had here: {e}")
-        loader = subprocess.Popen([PERDURE, "load", self.pool, source, "--durability", "durable", "--batch", "20"], stdout=subprocess.DEVNULL, stderr=follower)
+        loader = subprocess.Popen(
+            [PERDURE, "load", self.pool, source, "--durability", "durable", "--batch", "20"],
+            stdout=subprocess.DEVNULL, stderr=follower)
         os.close(follower)
         text = b""
         while True:
@@ -115,8 +124,10 @@ class CommandLine(Case):
         self.assertTrue(text.endswith(b"\x1b[K"))
 
     def test_a_closed_pipe(self):
-        self.ok("load", self.pool, self.write("t.tsv", b"".join(b"%d\tx\n" % i for i in range(50000))))
-        done = subprocess.run(f"{PERDURE} scan {self.pool} | head -1", shell=True, capture_output=True, timeout=60, check=False)
+        self.ok("load", self.pool,
+                self.write("t.tsv", b"".join(b"%d\tx\n" % i for i in range(50000))))
+        done = subprocess.run(f"{PERDURE} scan {self.pool} | head -1", shell=True,
+                              capture_output=True, timeout=60, check=False)
         self.assertEqual(done.stdout, b"0\tx\\n\n".replace(b"0\tx", b"0\t0\\tx"))
         self.check()
 

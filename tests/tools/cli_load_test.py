@@ -43,7 +43,8 @@ class RoundTrip(Case):
         self.round_trip("n.csv", content, "--key", "name", rows=2)
 
     def test_crlf_and_byte_order_mark(self):
-        pool = self.round_trip("w.csv", b"\xef\xbb\xbfid;x\r\n1;2\r\n3;4\r\n", "--key", "id", rows=2)
+        pool = self.round_trip("w.csv", b"\xef\xbb\xbfid;x\r\n1;2\r\n3;4\r\n", "--key", "id",
+                               rows=2)
         self.assertEqual(self.ok("scan", pool, "--keys"), b"1\n3\n")
 
     def test_no_final_newline(self):
@@ -54,14 +55,16 @@ class RoundTrip(Case):
     def test_control(self):
         content = b"\n# head\n" + packages(50) + b"\n \n# tail\n"
         pool = self.round_trip("Packages", content, rows=50)
-        self.assertIn(b"Package: p00007\n", self.ok("get", pool, "p00007 " + self.version(content, 7) + " amd64"))
+        self.assertIn(b"Package: p00007\n",
+                      self.ok("get", pool, "p00007 " + self.version(content, 7) + " amd64"))
 
     @staticmethod
     def version(content, i):
         return content.decode().split(f"Package: p{i:05d}\nVersion: ")[1].split("\n")[0]
 
     def test_comments_header_only_and_empty_files(self):
-        self.round_trip("c.csv", b"# one\na;1\n#two\nb;2\n# end", "--comment", "#", "--delimiter", ";", rows=2)
+        self.round_trip("c.csv", b"# one\na;1\n#two\nb;2\n# end", "--comment", "#", "--delimiter",
+                        ";", rows=2)
         self.round_trip("h.csv", b"id,name\n", "--header", rows=0)
         self.round_trip("e.tsv", b"", rows=0)
         self.round_trip("nl.tsv", b"\n\n\n", rows=0)
@@ -72,7 +75,8 @@ class RoundTrip(Case):
             lines = []
             for row in range(rng.randrange(200)):
                 junk = bytes(rng.choice(b"abc \"'\\\xc3\xa9\x00") for _ in range(rng.randrange(80)))
-                lines.append(b"\n" * (rng.randrange(8) == 0) + b"%d\t" % row + junk + rng.choice([b"\n", b"\r\n"]))
+                lines.append(b"\n" * (rng.randrange(8) == 0) + b"%d\t" % row + junk +
+                             rng.choice([b"\n", b"\r\n"]))
             self.round_trip(f"r{i}.tsv", b"".join(lines), "--batch", str(rng.randrange(1, 40)))
 
     def test_rows_larger_than_a_batch(self):
@@ -92,15 +96,20 @@ class Load(Case):
         source = self.write("t.tsv", "".join(rows).encode())
         for batch in ("1", "64", "5000"):
             pool = self.path("pool" + batch)
-            self.fails(3, "load", pool, source, "--batch", batch, has=["t.tsv:701:", "k123", "line 124"])
+            self.fails(3, "load", pool, source, "--batch", batch,
+                       has=["t.tsv:701:", "k123", "line 124"])
             self.assertEqual(self.ok("export", pool), "".join(rows[:700]).encode())
-            self.fails(3, "load", pool, source, "--json", has=["t.tsv:701:", "line 124", "700 rows"])  # and again
+            # And again.
+            self.fails(3, "load", pool, source, "--json",
+                       has=["t.tsv:701:", "line 124", "700 rows"])
             self.check(pool)
 
     def test_wrong_options_leave_no_pool(self):
         source = self.write("t.csv", b"id,name\n1,a\n")
-        self.fails(3, "load", self.pool, source, "--key", "nope", has=["no column 'nope'", "id, name"])
-        self.fails(3, "load", self.pool, source, "--key", "5", has=["t.csv:1: a row of 2 columns", "at least 5"])
+        self.fails(3, "load", self.pool, source, "--key", "nope",
+                   has=["no column 'nope'", "id, name"])
+        self.fails(3, "load", self.pool, source, "--key", "5",
+                   has=["t.csv:1: a row of 2 columns", "at least 5"])
         self.fails(3, "load", self.pool, self.path("missing"), has=["missing"])
         self.fails(3, "load", self.pool, self.folder, has=["a directory", "regular file"])
         self.fails(3, "load", self.pool, self.write("z", b"\x1f\x8b\x08\x00"), has=["gzip"])
@@ -108,10 +117,12 @@ class Load(Case):
 
     def test_line_ends_of_cr_alone_are_refused(self):
         wanted = ["CR alone", "LF or CRLF", "tr '\\r' '\\n'"]
-        for name, content, options in [("h.csv", b"id,name\r1,a\r2,b\r", ["--key", "id"]), ("n.tsv", b"a\t1\rb\t2", []),
-                                       ("Packages", b"Package: a\rVersion: 1\rArchitecture: all\r", []),
-                                       ("one.tsv", b"a\t1\r", [])]:
-            self.fails(3, "load", self.pool, self.write(name, content), *options, has=[name + ":1:", *wanted])
+        for name, content, options in [("h.csv", b"id,name\r1,a\r2,b\r", ["--key", "id"]),
+                                       ("n.tsv", b"a\t1\rb\t2", []),
+                                       ("Packages", b"Package: a\rVersion: 1\rArchitecture: all\r",
+                                        []), ("one.tsv", b"a\t1\r", [])]:
+            self.fails(3, "load", self.pool, self.write(name, content), *options,
+                       has=[name + ":1:", *wanted])
             self.assertFalse(os.path.exists(self.pool))
         # A CR that is data: between quotes, or in lines that end otherwise.
         self.ok("load", self.path("a"), self.write("d.csv", b'a,"1\r2"'))
@@ -128,10 +139,14 @@ class Load(Case):
 
     def test_another_source_is_an_error_that_says_what_differs(self):
         self.ok("load", self.pool, self.write("t.csv", b"a,1\nb,2\nc,3\n"))
-        self.fails(3, "load", self.pool, self.write("longer", b"a,1\nb,2\nc,3\nd,4\n"), has=["16 bytes", "the 12 bytes", "t.csv"])
-        self.fails(3, "load", self.pool, self.write("other", b"a,1\nb,7\nc,3\n"), has=["in the record at line 2"])
-        self.fails(3, "load", self.pool, self.path("t.csv"), "--key", "2", has=["--key 2", "expected 1"])
-        self.fails(3, "load", self.pool, self.path("t.csv"), "--delimiter", ";", has=["--delimiter ;"])
+        self.fails(3, "load", self.pool, self.write("longer", b"a,1\nb,2\nc,3\nd,4\n"),
+                   has=["16 bytes", "the 12 bytes", "t.csv"])
+        self.fails(3, "load", self.pool, self.write("other", b"a,1\nb,7\nc,3\n"),
+                   has=["in the record at line 2"])
+        self.fails(3, "load", self.pool, self.path("t.csv"), "--key", "2",
+                   has=["--key 2", "expected 1"])
+        self.fails(3, "load", self.pool, self.path("t.csv"), "--delimiter", ";",
+                   has=["--delimiter ;"])
         self.assertEqual(self.ok("export", self.pool), b"a,1\nb,2\nc,3\n")
 
     def test_resumes_after_kills(self):
@@ -147,17 +162,20 @@ class Load(Case):
         self.resume_after_kills(packages(300), 4, "--engine", "undo")
 
     def test_resumes_after_kills_emulated(self):
-        self.pool = os.path.join("/dev/shm" if os.access("/dev/shm", os.W_OK) else self.folder, f"perdure-cli-{os.getpid()}.pool")
+        self.pool = os.path.join("/dev/shm" if os.access("/dev/shm", os.W_OK) else self.folder,
+                                 f"perdure-cli-{os.getpid()}.pool")
         self.addCleanup(lambda: os.path.exists(self.pool) and os.remove(self.pool))
-        self.resume_after_kills(packages(6000), 6, "--medium", "emulated", medium=("--medium", "emulated"))
+        self.resume_after_kills(packages(6000), 6, "--medium", "emulated",
+                                medium=("--medium", "emulated"))
 
     def resume_after_kills(self, content, wanted, *options, medium=()):
         source = self.write("Packages", content)
         kills, reported = 0, 0
         rng = random.Random(11)
         for _ in range(60):
-            loader = subprocess.Popen([PERDURE, "load", self.pool, source, "--batch", "10", "--progress", "json", *options],
-                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            loader = subprocess.Popen([
+                PERDURE, "load", self.pool, source, "--batch", "10", "--progress", "json", *options
+            ], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             if kills < wanted:
                 seen = 0
                 for line in loader.stderr:

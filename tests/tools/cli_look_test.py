@@ -64,23 +64,29 @@ class Looking(Case):
         shutil.copy(PERDURE, self.path("perdure"))  # the build folder may be closed to others
         someone = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
         for command in (["get", pool, "x"], ["scan", pool, "--keys"], ["export", pool]):
-            done = subprocess.run([self.path("perdure"), *command], capture_output=True, timeout=60, check=False, **someone)
+            done = subprocess.run([self.path("perdure"), *command], capture_output=True, timeout=60,
+                                  check=False, **someone)
             self.assertEqual(done.returncode, 3, done)
-            for text in ("not closed in order", "no permission to write", "perdure recover", "a user that may write it"):
+            for text in ("not closed in order", "no permission to write", "perdure recover",
+                         "a user that may write it"):
                 self.assertIn(text, done.stderr.decode())
         os.chmod(pool, 0o644)
         self.ok("recover", pool)
         os.chmod(pool, 0o444)
-        done = subprocess.run([self.path("perdure"), "scan", pool, "--keys"], capture_output=True, timeout=60, check=False, **someone)
+        done = subprocess.run([self.path("perdure"), "scan", pool, "--keys"], capture_output=True,
+                              timeout=60, check=False, **someone)
         self.assertEqual(done.returncode, 0, done)
         self.assertGreaterEqual(len(done.stdout.splitlines()), 50)
 
     def test_stat_and_busy_while_a_program_runs(self):
-        # a put that waits for its standard input has read nothing and holds nothing: so a load from a big file is stopped in its tracks
+        # a put that waits for its standard input has read nothing and holds nothing: so a load from
+        # a big file is stopped in its tracks
         big = self.write("big", packages(20000))
         pool = self.path("second")
-        loader = subprocess.Popen([PERDURE, "load", pool, big, "--batch", "1", "--durability", "durable", "--progress", "json"],
-                                  stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        loader = subprocess.Popen([
+            PERDURE, "load", pool, big, "--batch", "1", "--durability", "durable", "--progress",
+            "json"
+        ], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
         try:
             for line in loader.stderr:
                 if json.loads(line)["rows"] >= 200:
@@ -96,7 +102,8 @@ class Looking(Case):
             self.fails(3, "load", pool, big, has=["second"])
             self.fails(3, "get", pool, "x", "--json")
             self.fails(3, "check", pool)
-            self.assertEqual(json.loads(perdure("info", pool, "--json")[1])["error"]["code"], "busy")
+            self.assertEqual(
+                json.loads(perdure("info", pool, "--json")[1])["error"]["code"], "busy")
         finally:
             loader.kill()
             loader.communicate()
@@ -123,18 +130,21 @@ class Looking(Case):
         self.check()
         info = self.ok_json("info", self.pool)
         home, root = info["log_bytes"], info["log_bytes"] + info["root_offset"]
-        for copy, at in (("A", 4088), ("B", 65536 + 4088)):  # one copy: the other is used, and it is said
+        # One copy: the other is used, and it is said.
+        for copy, at in (("A", 4088), ("B", 65536 + 4088)):
             status, problems = self.damage(at)
             self.assertEqual(status, 1)
             self.assertIn(f"copy {copy} is damaged", problems)
         status, problems = self.damage(home + 4096)  # the heap's directory
         self.assertEqual(status, 1, problems)
-        for field in range(0, info["root_bytes"] - 12 * 8, 8):  # pointers and counts of the containers
+        # Pointers and counts of the containers.
+        for field in range(0, info["root_bytes"] - 12 * 8, 8):
             status, problems = self.damage(root + field)
             self.assertIn(status, (0, 1), problems)
         self.assertEqual(self.damage(root)[0], 1)
         self.check()
-        # anywhere in the data: found, or in bytes that nothing guards (docs/format.md); never a crash of the command
+        # anywhere in the data: found, or in bytes that nothing guards (docs/format.md); never a
+        # crash of the command
         rng = random.Random(3)
         found = sum(self.damage(root + rng.randrange(0, 400_000) // 8 * 8)[0] for _ in range(60))
         self.assertGreater(found, 0)
@@ -162,14 +172,18 @@ class Looking(Case):
 
 
 class Foreign(Case):
-    """Pools of programs with root types of their own, in memory: some engines sync thousands of times for one."""
+    """Pools of programs with root types of their own, in memory: some engines sync thousands of
+    times for one."""
 
     FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
-    OWN_LOGS = ("rewind-1l-nfp-batch", "rewind-2l-fp-simple", "bppm", "redo-mne-sync", "softwrap", "softwrap-local")  # no records
+    # No records.
+    OWN_LOGS = ("rewind-1l-nfp-batch", "rewind-2l-fp-simple", "bppm", "redo-mne-sync", "softwrap",
+                "softwrap-local")
 
     def make(self, engine, how):
-        done = subprocess.run([FOREIGN, self.pool, engine, how], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([FOREIGN, self.pool, engine, how], capture_output=True, text=True,
+                              timeout=60, check=False)
         self.assertEqual(done.returncode, 0 if how == "close" else -signal.SIGKILL, done.stderr)
 
     def test_closed_in_order(self):

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The demo itself on small inputs: it succeeds, counts its kills, cleans up, and fails where it has to."""
+"""The demo itself on small inputs: it succeeds, counts its kills, cleans up, and fails where it has
+to."""
 
 import json
 import os
@@ -25,8 +26,9 @@ class Demo(LimitedCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
     def run_demo(self, perdure, *arguments):
-        done = subprocess.run([sys.executable, DEMO, "--perdure", perdure, "--out", self.folder, "--json", *arguments],
-                              capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run([
+            sys.executable, DEMO, "--perdure", perdure, "--out", self.folder, "--json", *arguments
+        ], capture_output=True, text=True, timeout=300, check=False)
         return done.returncode, json.loads(done.stdout), done.stderr
 
     def source(self, rows):
@@ -36,11 +38,13 @@ class Demo(LimitedCase):
         return path
 
     def test_succeeds(self):
-        status, result, log = self.run_demo(PERDURE, "--input", self.source(4000), "--kills", "6", "--seed", "1")
+        status, result, log = self.run_demo(PERDURE, "--input", self.source(4000), "--kills", "6",
+                                            "--seed", "1")
         self.assertEqual(status, 0, log)
         self.assertTrue(result["ok"])
         self.assertEqual(result["killed"]["kills"], 6)
-        self.assertEqual(sorted(n for n in os.listdir(self.folder) if n.startswith("perdure-demo-")), [])
+        self.assertEqual(
+            sorted(n for n in os.listdir(self.folder) if n.startswith("perdure-demo-")), [])
         self.assertTrue(os.path.exists(os.path.join(self.folder, "demo.json")))
         self.assertTrue(result["plot"] is None or os.path.getsize(result["plot"]) > 1000)
 
@@ -52,14 +56,17 @@ class Demo(LimitedCase):
     def test_a_command_that_loses_a_row_fails(self):
         liar = os.path.join(self.folder, "liar")
         with open(liar, "w", encoding="utf-8") as out:
-            out.write(f'#!/bin/sh\nif [ "$1" = export ]; then "{PERDURE}" "$@" && sed -i 3d "$3"; else exec "{PERDURE}" "$@"; fi\n')
+            out.write(
+                f'#!/bin/sh\nif [ "$1" = export ]; then "{PERDURE}" "$@" && sed -i 3d "$3"; else '
+                f'exec "{PERDURE}" "$@"; fi\n')
         os.chmod(liar, stat.S_IRWXU)
         status, result, _ = self.run_demo(liar, "--input", self.source(100), "--kills", "1")
         self.assertEqual(status, 1)
         self.assertIn("export differs", result["failure"])
 
     def test_cannot_run(self):
-        self.assertEqual(self.run_demo(PERDURE, "--input", os.path.join(self.folder, "missing"))[0], 3)
+        self.assertEqual(
+            self.run_demo(PERDURE, "--input", os.path.join(self.folder, "missing"))[0], 3)
         self.assertEqual(self.run_demo(os.path.join(self.folder, "nothing"))[0], 3)
 
 

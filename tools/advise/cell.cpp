@@ -22,14 +22,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// bytes, all threads together
+// Bytes, of all threads together.
 constexpr std::uint64_t stray_budget = 64 << 20, ready_budget = 16 << 20;
-constexpr std::uint64_t most_ready = 20'000;  // blocks of a thread
-// the cell's time, to finish a pass
+constexpr std::uint64_t most_ready = 20'000;  // blocks of one thread
+// The longest that a cell takes to finish a pass, as a multiple of the cell's time.
 constexpr double most_times = 4;
 
 std::atomic<int> caught{0};
-// no partner: a flag
+// It pairs with nothing: it is a flag.
 void catch_signal(int signal) { caught.store(signal, std::memory_order_relaxed); }
 void check_interrupt() {
   if (const int signal = caught.load(std::memory_order_relaxed); signal != 0)
@@ -55,7 +55,7 @@ class ScratchFile {
   std::string path_;
 };
 
-/// The threads of a replay. run() gives all of them one thing to do and waits.
+/// The threads of a replay. run() gives one task to all of them and waits until all have done it.
 class Team {
  public:
   Team(ReplayPool& pool, const ReplayProgram& program, std::byte* arena)
@@ -89,8 +89,9 @@ class Team {
         },
         {}, false);
   }
-  /// Works until `limit` has passed; until each has returned, or (`together`) one of them has.
-  /// Returns how long it took, from the first to begin to the last to be durable.
+  /// Works until `limit` has passed, and until each thread has returned or (`together`) one of them
+  /// has. Returns the time from the first thread's start until the last thread's transactions are
+  /// durable.
   double work(double limit, bool together) {
     run(
         [this](ReplayState& s) {
@@ -118,7 +119,7 @@ class Team {
     {
       std::unique_lock lock(mutex_);
       const std::size_t enough = together ? 1 : states_.size();
-      const auto step = std::chrono::milliseconds(20);  // how soon a signal is seen
+      const auto step = std::chrono::milliseconds(20);  // how soon a signal is noticed
       while (returned_ < enough && (until == Clock::time_point() || Clock::now() < until) &&
              caught.load(std::memory_order_relaxed) == 0)
         changed_.wait_until(lock, until == Clock::time_point()
@@ -170,7 +171,7 @@ void warm_up(Team& team, double seconds) {
   const double took = team.work(seconds, false);
   std::uint64_t updates = 0;
   for (auto& s : team.states()) updates += s->updates;
-  // a clock read is some 25 ns: one update in sixteen is timed where they are short
+  // Reading the clock takes about 25 ns: where updates are short, one in sixteen is timed.
   const double each = took * static_cast<double>(team.states().size()) /
                       static_cast<double>(std::max<std::uint64_t>(updates, 1));
   for (auto& s : team.states()) {
@@ -250,8 +251,8 @@ CellFigures run_cell(const ReplayProgram& program, const CellOptions& how) {
 ScratchSizes scratch_sizes(const ReplayProgram& program) {
   ScratchSizes sizes;
   const std::uint64_t rings = std::max<std::uint64_t>(program.threads.size(), 1);
-  // half a ring is one transaction's bound; four of the largest go into that half, so that no
-  // engine waits for room all the time
+  // A transaction is at most half a ring. Four of the largest fit into that half, so that no engine
+  // waits for log space all the time.
   sizes.log_size = std::max<std::uint64_t>(
       64 << 20,
       std::min<std::uint64_t>(program.largest_log_bytes * 8 * rings, std::uint64_t{2} << 30));

@@ -27,7 +27,7 @@ bool is_default(const engine::Entry& e) {
          !(e.name.starts_with("rewind") && e.name.ends_with("-simple"));
 }
 
-/// Its update() can return before it is durable.
+/// Whether its update() can return before the transaction is durable.
 bool has_async(const engine::Entry& e) {
   engine::Config config;
   config.instance = e.name;
@@ -111,7 +111,8 @@ void summarize(Matrix& m) {
   }
 }
 
-/// "cell 12 of 40, about 20 s left": redrawn on a terminal, else a line every five seconds.
+/// Prints "cell 12 of 40, about 20 s left": redrawn on a terminal, otherwise one line every five
+/// seconds.
 class Counter {
  public:
   explicit Counter(std::size_t total) : total_(total), terminal_(::isatty(STDERR_FILENO) != 0) {}
@@ -172,22 +173,22 @@ CellOptions options_of(const MatrixOptions& options, const Cell& cell, const Scr
   return o;
 }
 
-/// How many transactions a cell gets through in its time: by the first cell.
+/// How many transactions a cell runs in its time, estimated with the first cell.
 std::uint64_t stretch_of(const ReplayProgram& all, const MatrixOptions& options, const Cell& cell,
                          const ScratchSizes& sizes) {
   constexpr std::uint64_t least = 200;
   try {
     const CellFigures f = run_cell(all, options_of(options, cell, sizes));
-    // so that slower ones get through it too
+    // Half of them, so that slower engines finish the stretch, too.
     const auto fit = static_cast<std::uint64_t>(f.per_second * options.seconds / 2);
     return fit >= all.transactions ? all.transactions
                                    : std::min(all.transactions, std::max(least, fit));
-  } catch (const error&) {  // it will be said where it runs
+  } catch (const error&) {  // it is reported where the cell itself runs
     return all.transactions;
   }
 }
 
-/// The scratch pool's name says nothing to anybody: "PATH.pool: found ..." without it.
+/// The scratch pool's name means nothing to the user: "PATH.pool: found ..." without the path.
 std::string without_path(std::string message) {
   const std::size_t end = message.find(".pool: ");
   if (message.find("perdure-advise-") < end && end != std::string::npos) message.erase(0, end + 7);

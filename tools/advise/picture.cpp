@@ -19,7 +19,7 @@
 namespace perdure::tool {
 namespace {
 
-// Lengths in pixels. Within a panel: names at the left, bars beside them, the axis below.
+// Lengths in pixels. Within a panel, names are at the left, bars beside them and the axis below.
 constexpr double panel_width = 560, names_width = 190, bars_width = 340, row_height = 20,
                  bar_height = 14, top = 44, bottom = 58;
 constexpr const char *advised = "#228833", *durable = "#4477aa", *not_durable = "#bbbbbb";
@@ -51,8 +51,8 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// The distance of the axis's marks: 1, 2 or 5 times a power of ten, so that there are at most six
-/// up to `end`.
+/// The distance of the axis's marks: 1, 2 or 5 times a power of ten, such that at most six fit up
+/// to `end`.
 double step_of(double end) {
   const double power = std::pow(10, std::floor(std::log10(end / 6)));
   for (const double factor : {1.0, 2.0, 5.0})

@@ -12,13 +12,13 @@
 namespace perdure::tool {
 
 /// Throws perdure::error if no picture could be written to `path`: its name does not end in .svg,
-/// or its folder is not there or cannot be written to. For before the minutes that measuring takes.
+/// or its folder does not exist or cannot be written to. Called before the minutes of measuring.
 void check_picture(const std::string& path);
 
 /// `document` (describe() of advise/report.hpp) as SVG.
 [[nodiscard]] std::string picture_of(const Json& document);
 
-/// Writes picture_of() to `path`, which is whole or not there. Throws perdure::error.
+/// Writes picture_of() to `path`: the file is either whole or absent. Throws perdure::error.
 void draw_picture(const Json& document, const std::string& path);
 
 }  // namespace perdure::tool

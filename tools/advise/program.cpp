@@ -14,14 +14,14 @@ using engine::TraceKind;
 
 constexpr std::uint32_t none = ~0U;
 constexpr std::uint64_t page = 4096;
-// of one block; a larger one is as good
+// Of one block. Replaying a larger one as this size changes nothing.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
 
 /// Where a transaction lies in a thread's words.
 struct Place {
   std::uint64_t sequence;
   std::uint32_t stream;
-  std::size_t begin, end;  // words, with its begin
+  std::size_t begin, end;  // words, including its begin
 };
 
 std::vector<Place> places(const engine::WorkloadTrace& trace) {
@@ -42,7 +42,7 @@ std::vector<Place> places(const engine::WorkloadTrace& trace) {
   return all;
 }
 
-/// Each stream's replay thread (see the header's last paragraph).
+/// The replay thread of each stream (see the last paragraph of the header's head).
 std::vector<std::uint32_t> group(const std::vector<Place>& all, std::size_t streams) {
   struct Stream {
     std::uint64_t first = 0, last = 0, count = 0;
@@ -70,7 +70,8 @@ std::vector<std::uint32_t> group(const std::vector<Place>& all, std::size_t stre
   }
   std::uint64_t most = 0;
   for (const Stream& g : groups) most = std::max(most, g.count);
-  // The busy ones stay, numbered anew; of the others each goes to the one that has least to do.
+  // The busy threads stay and are numbered anew; each of the others goes to the one with the least
+  // work.
   std::vector<std::uint32_t> by_count(groups.size()), renamed(groups.size());
   std::iota(by_count.begin(), by_count.end(), 0U);
   std::stable_sort(by_count.begin(), by_count.end(),
@@ -96,7 +97,8 @@ std::uint64_t block_size(std::uint64_t bytes) {
   return cls < pool::small_classes ? pool::class_bytes(cls) : (bytes + page - 1) / page * page;
 }
 
-/// Makes a program in three passes: who uses each block, which pages the arena must have, the ops.
+/// Makes a program in three passes: which threads use each block, which pages the arena must have,
+/// the operations.
 class Maker {
  public:
   Maker(const engine::WorkloadTrace& trace, const std::vector<Place>& all, std::uint64_t first,
@@ -127,7 +129,7 @@ class Maker {
     const std::uint64_t most = most_arena_bytes / page;
     program_.folded = pages_.size() > most;
     page_count_ = std::min<std::uint64_t>(std::max<std::size_t>(pages_.size(), 1), most);
-    // a bulk access may reach beyond the last
+    // A bulk access may reach beyond the last page.
     program_.arena_bytes = page_count_ * page + (largest_bulk_ + page - 1) / page * page;
     number_blocks();
     for (const Place& p : in_) {
@@ -155,7 +157,7 @@ class Maker {
     std::uint64_t offset, bytes;
     std::uint32_t thread, freed_by = none;
     bool shared = false;
-    std::uint32_t number = none;  // in its thread
+    std::uint32_t number = none;  // its number within its thread
   };
   template <class F>
   void walk(const Place& p, F&& f) const {
@@ -167,12 +169,12 @@ class Maker {
       f(t, kind, at, engine::has_second(kind) ? words[++i] : 1);
     }
   }
-  // Pass one: which block an op is about, and who uses each.
+  // Pass one: which block an operation is about, and which threads use each block.
   void look(std::uint32_t t, TraceKind kind, std::uint64_t at, std::uint64_t n) {
     switch (kind) {
       case TraceKind::alloc: {
         const std::uint64_t bytes = block_size(std::min(n, most_bytes));
-        // its free was not recorded
+        // Its free was not recorded.
         for (auto i = live_.lower_bound(at); i != live_.end() && i->first < at + bytes;)
           i = live_.erase(i);
         about_.push_back(static_cast<std::uint32_t>(blocks_.size()));
@@ -203,7 +205,7 @@ class Maker {
     }
     about_.push_back(none);
   }
-  // In its thread's own block, else in the arena.
+  // Whether it lies in a block of its own thread; otherwise in the arena.
   [[nodiscard]] bool own(std::uint32_t about) const {
     return about != none && !blocks_[about].shared &&
            (blocks_[about].freed_by == none || blocks_[about].freed_by == blocks_[about].thread);
@@ -277,7 +279,7 @@ class Maker {
   std::vector<std::uint32_t> thread_of_;  // of each stream
   std::map<std::uint64_t, std::uint32_t> live_;
   std::vector<Block> blocks_;
-  std::vector<std::uint32_t> about_;  // of each op, in order: its block
+  std::vector<std::uint32_t> about_;  // the block of each operation, in order
   std::size_t next_ = 0;
   std::vector<std::uint64_t> pages_;
   std::uint64_t page_count_ = 1, largest_bulk_ = 0;

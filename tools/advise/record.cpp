@@ -19,12 +19,12 @@
 namespace perdure::tool {
 namespace {
 
-/// The program's wait status; throws where it could not be started.
+/// Returns the program's wait status; throws if it could not be started.
 int run_program(const std::vector<std::string>& program, const std::string& trace) {
   std::vector<char*> argv;
   for (const std::string& a : program) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
-  int told[2];  // the child's errno, where exec fails
+  int told[2];  // carries the child's errno if exec fails
   if (base::open_pipe(told) != 0) throw error(system_failure(program[0], "pipe", errno));
   const pid_t child = ::fork();
   if (child < 0) throw error(system_failure(program[0], "fork", errno));
@@ -41,7 +41,7 @@ int run_program(const std::vector<std::string>& program, const std::string& trac
   int err = 0;
   const bool failed = ::read(told[0], &err, sizeof err) == sizeof err;
   ::close(told[0]);
-  // the terminal gives it to both: it ends the program, and we go on
+  // The terminal sends the signal to both processes: it ends the program, and this process goes on.
   const auto before = std::signal(SIGINT, SIG_IGN);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
@@ -69,7 +69,7 @@ TraceFolder::~TraceFolder() {
 
 std::string record(const std::vector<std::string>& program, const TraceFolder& folder) {
   const int status = run_program(program, folder.path() + "/%p.trace");
-  // that is how servers end
+  // Servers are ended in this way.
   const bool stopped =
       WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM);
   if (WIFSIGNALED(status) && !stopped)

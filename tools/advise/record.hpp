@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Recording a program's workload for `perdure advise`: runs it with PERDURE_TRACE set and finds
-// what it left.
-// Thread safety: single-threaded; its signals are the process's.
+// Records a program's workload for `perdure advise`: runs the program with PERDURE_TRACE set and
+// finds the traces that it left.
+// Thread safety: single-threaded; it changes the signal handling of the process.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace perdure::tool {
 
-/// A folder for traces, removed with what is in it.
+/// A folder for traces, removed with its contents.
 class TraceFolder {
  public:
   TraceFolder();
@@ -23,9 +23,9 @@ class TraceFolder {
   std::string path_;
 };
 
-/// Runs the program to its end, its standard output on our standard error; the trace with the most
-/// transactions of those that its processes and their pools have left. Ctrl-C is the program's.
-/// Throws perdure::error: it can't be started, it failed, it recorded nothing.
+/// Runs the program to its end, with its standard output on our standard error. Returns the trace
+/// with the most transactions among those that its processes and their pools have left. Ctrl-C goes
+/// to the program. Throws perdure::error if it can't be started, failed or recorded nothing.
 [[nodiscard]] std::string record(const std::vector<std::string>& program,
                                  const TraceFolder& folder);
 

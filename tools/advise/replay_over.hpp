@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The replay's hot loop, compiled once for each engine: a pool opened with a list of one instance
-// is what a program gets that names its engine. One source per family of engines
-// (engines_shadow.cpp and the others) includes this and instantiates open_family, so that none
-// compiles for long.
+// is the same code that a program which names its engine gets. One source per family of engines
+// (engines_shadow.cpp and the others) includes this file and instantiates open_family, so that no
+// source compiles for long.
 #pragma once
 
 #include <algorithm>
@@ -85,7 +85,7 @@ class Over final : public ReplayPool {
   void work(ReplayState& s, const std::atomic<bool>& stop) override {
     const auto& plan = s.plan;
     const bool waits = durability_ != Durability::async;
-    while (!stop.load(std::memory_order_relaxed)) {  // no partner: a flag
+    while (!stop.load(std::memory_order_relaxed)) {  // pairs with nothing: a flag
       if (s.next == plan.transactions.size()) {
         s.next = 0;
         ++s.passes;
@@ -109,7 +109,7 @@ class Over final : public ReplayPool {
         const auto begun = timed ? Clock::now() : Clock::time_point();
         const std::size_t strays = s.strays.size();
         const std::uint64_t stray_bytes = s.stray_bytes;
-        s.before = s.left;  // no allocation: as long as before
+        s.before = s.left;  // does not allocate: the size is the same
         pool_.update([&](auto& tx, Root&) {
           s.strays.resize(strays);
           s.stray_bytes = stray_bytes;
@@ -150,7 +150,7 @@ class Over final : public ReplayPool {
         s.left[r] += n;
       }
     }
-    wait_durable();  // none of it is left for what is measured
+    wait_durable();  // so that none of it remains for the measured part
   }
 
   Stats stats() override { return pool_.stats(); }
@@ -159,11 +159,11 @@ class Over final : public ReplayPool {
  private:
   using OnePool = Pool<Root, engines<Instance>>;
 
-  // All that is not measured is one update and one view: each that an engine is asked for takes
-  // the compiler a fifth of a second.
+  // Everything that is not measured is one update and one view: each update or view that an engine
+  // instantiates costs the compiler a fifth of a second.
 
-  /// One transaction, perhaps not yet durable: frees `old` from its last on, allocates `fresh`,
-  /// blocks of `bytes` bytes; `to_root`: the last of them is the root's.
+  /// Runs one transaction, perhaps not yet durable: frees `old`, starting with its last, and
+  /// allocates `fresh`, blocks of `bytes` bytes; `to_root`: the last of them becomes the root's.
   void change(std::span<std::byte* const> old, std::span<std::byte*> fresh, std::uint64_t bytes,
               bool to_root = false) {
     pool_.update(Durability::async, [&](auto& tx, Root& root) {
@@ -172,7 +172,7 @@ class Over final : public ReplayPool {
       if (to_root) tx(root.arena) = reinterpret_cast<p<std::uint64_t>*>(fresh.back());
     });
   }
-  /// All that this thread has committed.
+  /// Waits for everything that this thread has committed.
   void wait_durable() {
     pool_.view(Durability::durable, [](auto&, const Root&) { return 0; });
   }

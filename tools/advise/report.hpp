@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What `perdure advise` says: one JSON document, or the same as tables and sentences. Every
-// sentence is made from the figures that stand beside it.
+// The output of `perdure advise`: one JSON document, or the same as tables and sentences. Every
+// sentence is made from the figures beside it.
 // Thread safety: single-threaded.
 #pragma once
 
@@ -20,9 +20,9 @@ struct AdviceInput {
 };
 
 /// "trace", "workload", "replay", "cells" (sorted by mode and throughput), "advice" (sentences, and
-/// what a program can act on).
+/// fields that a program can act on).
 [[nodiscard]] Json describe(const AdviceInput& input);
-/// describe()'s document for people.
+/// Prints describe()'s document for a human reader.
 void print_advice(const Json& document);
 
 }  // namespace perdure::tool

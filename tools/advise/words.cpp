@@ -12,11 +12,13 @@
 namespace perdure::tool {
 namespace {
 
-constexpr double near_the_best = 0.95;  // the default is taken where it is within 5 %
-constexpr double unsteady = 1.5;        // fastest round by slowest, from which it is said
-constexpr double hardly_meet = 0.01;    // attempts that ran again, for each transaction
+// The default engine is recommended if it is within 5 % of the best
+constexpr double near_the_best = 0.95;
+// Fastest round by slowest, from which the report mentions it
+constexpr double unsteady = 1.5;
+constexpr double hardly_meet = 0.01;  // attempts that ran again, per transaction
 
-/// The best of those that keep what they acknowledge; of one mode.
+/// The best of the cells of one mode whose engines keep what they acknowledge.
 template <class Keep>
 const Cell* best(const Matrix& m, Durability mode, Keep keep) {
   const Cell* found = nullptr;
@@ -33,7 +35,7 @@ const Cell* find(const Matrix& m, std::string_view engine, Durability mode) {
   return best(m, mode, [engine](const Cell& c) { return c.engine.name == engine; });
 }
 
-/// a as many times as b; by rounds where both have a ratio to the same cell.
+/// How many times b's rate a has; computed by rounds where both have a ratio to the same cell.
 double times(const Cell& a, const Cell& b) {
   if (a.ratio && b.ratio && *b.ratio > 0) return *a.ratio / *b.ratio;
   return a.figures.per_second / b.figures.per_second;
@@ -55,7 +57,7 @@ std::string rate(const Cell& c) {
 }
 
 struct Choice {
-  const Cell *taken, *usual;  // usual: the one to stay with, if it is there
+  const Cell *taken, *usual;  // usual: the engine to stay with, if it was measured
   bool near;
 };
 /// The slowest and the fastest round.
@@ -67,8 +69,8 @@ std::pair<double, double> spread(const Cell& c) {
       high = std::max(high, r->per_second);
   return {low, high};
 }
-/// Not for a difference that one round does not show: of one stretch, a's slowest round is faster
-/// than b's fastest; of several, a is faster in each.
+/// False for a difference that one round does not show: for one stretch, a's slowest round must be
+/// faster than b's fastest; for several, a must be faster in each.
 bool surely_faster(const Matrix& m, const Cell& a, const Cell& b) {
   const bool one_stretch =
       std::all_of(m.stretches.begin(), m.stretches.end(),
@@ -79,7 +81,7 @@ bool surely_faster(const Matrix& m, const Cell& a, const Cell& b) {
       return false;
   return true;
 }
-/// `stay` where it is near the best, or the best is not surely faster.
+/// Returns `stay` if it is near the best, or if the best is not surely faster.
 Choice choose(const Matrix& m, Durability mode, const Cell& top,
               std::string_view stay = default_engine) {
   const Cell* const usual = find(m, stay, mode);
@@ -140,7 +142,7 @@ Json async_advice(const Matrix& m) {
   const Cell* waits = best(m, Durability::durable);
   if (top == nullptr) return j;
   if (waits != nullptr) waits = choose(m, Durability::durable, *waits).taken;
-  // One engine for both modes, where it does for both.
+  // One engine for both modes, if it is the choice for both.
   const bool both = waits != nullptr && find(m, waits->engine.name, Durability::async) != nullptr;
   const Choice choice =
       choose(m, Durability::async, *top, both ? waits->engine.name : default_engine);
@@ -182,7 +184,8 @@ Json thread_advice(const Matrix& m, Durability mode) {
         "nothing.";
     return j;
   }
-  // What meets, the STM's restarts say best: a lock or a bias restarts hardly anything, it waits.
+  // The STM's restarts are the best measure of conflicts: a lock or a biased TM waits and hardly
+  // restarts.
   double aborts = -1;
   for (const Cell& c : m.cells)
     if (c.ran() && c.mode == mode && c.engine.tm == "stm")
@@ -270,8 +273,8 @@ Json notes_of(const AdviceInput& in) {
 }  // namespace
 
 std::string in_code(const engine::Entry& e, Durability mode) {
-  // An instance's tag (registry.hpp): its name with _ for / and -; of those that are many forms of
-  // one type, the type's.
+  // The tag of an instance (registry.hpp) is its name with _ for / and -; if several variants are
+  // one type, it is the type's tag.
   const std::string name(e.name);
   const std::size_t slash = name.find('/');
   std::string tag = name.substr(0, slash);
@@ -289,7 +292,7 @@ std::string in_code(const engine::Entry& e, Durability mode) {
     options += fmt::format(".durability = perdure::{}", mode_name(mode));
   if (forms && e.name != tag)
     options = fmt::format(".engine = \"{}\"{}{}", name, options.empty() ? "" : ", ", options);
-  // designated initialisers come in the order of the members: durability, then engine
+  // Designated initialisers have the order of the members: durability, then engine.
   if (forms && e.name != tag && mode != Durability::durable)
     options = fmt::format(".durability = perdure::{}, .engine = \"{}\"", mode_name(mode), name);
   return options.empty()

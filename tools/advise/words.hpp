@@ -9,9 +9,9 @@
 
 namespace perdure::tool {
 
-/// {"durable": {...}, "async": {...}, "threads": {...}, "notes": [...]}: each with "text".
+/// {"durable": {...}, "async": {...}, "threads": {...}, "notes": [...]}: each member has "text".
 [[nodiscard]] Json advice_of(const AdviceInput& input);
-/// How a program asks for an engine and mode.
+/// The code with which a program asks for an engine and a mode.
 [[nodiscard]] std::string in_code(const engine::Entry& engine, Durability mode);
 
 }  // namespace perdure::tool

@@ -1,17 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loads real data into a durable pool, kills the loader again and again, and shows that nothing is lost.
+"""Loads real data into a durable pool, kills the loader again and again, and shows that nothing is
+lost.
 
 `./dev demo` runs this. Steps:
-  1. input: the machine's largest apt Packages index (fetched with apt-get update where there is none), else Debian's UnicodeData.txt;
-     or any TSV, CSV or Debian control file with --input.
+  1. input: the machine's largest apt Packages index (fetched with apt-get update where there is
+     none), else Debian's UnicodeData.txt; or any TSV, CSV or Debian control file with --input.
   2. one load without kills, into a pool of its own: the rates and costs that are printed.
-  3. the same load while this process kills it with SIGKILL (at least --kills times, at random instants, some during recovery) and
-     starts it again. A kill counts only if the loader was alive. At every start the pool must hold at least the rows that
-     had been reported durable.
+  3. the same load while this process kills it with SIGKILL (at least --kills times, at random
+     instants, some during recovery) and starts it again. A kill counts only if the loader was
+     alive. At every start the pool must hold at least the rows that had been reported durable.
   4. export, compared byte for byte with the input, and `perdure check`.
-Prints what it found, writes demo.json and demo.png to --out, removes its temporary folder. Exit status: 0 all held, 1 something did
-not, 2 usage, 3 it could not be run.
+Prints what it found, writes demo.json and demo.png to --out, removes its temporary folder. Exit
+status: 0 all held, 1 something did not, 2 usage, 3 it could not be run.
 """
 
 import argparse
@@ -46,21 +47,24 @@ def say(text=""):
     print(text, flush=True)
 
 
-# ---- input ----------------------------------------------------------------------------------------------------------------------
+# ---- input ---------------------------------------------------------------------------------------
 
 
 def apt_index_files():
     """The Packages files that apt has, as it stores them (often compressed)."""
     try:
-        out = subprocess.run(["apt-get", "indextargets", "--format", "$(FILENAME)", "Created-By: Packages"],
-                             capture_output=True, text=True, timeout=60, check=False).stdout
+        out = subprocess.run(
+            ["apt-get", "indextargets", "--format", "$(FILENAME)", "Created-By: Packages"],
+            capture_output=True, text=True, timeout=60, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return []
     return [name for name in out.splitlines() if glob.glob(glob.escape(name) + "*")]
 
 
 def apt_update():
-    command = ["apt-get", "-q", "-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=300", "update"]
+    command = [
+        "apt-get", "-q", "-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=300", "update"
+    ]
     if os.geteuid() != 0:
         if shutil.which("sudo") is None:
             say("input: apt has no index, and fetching one needs root")
@@ -68,13 +72,14 @@ def apt_update():
         command = ["sudo", "-n"] + command
     say("input: apt has no index yet: " + " ".join(command))
     try:
-        subprocess.run(command, stdout=sys.stderr, stdin=subprocess.DEVNULL, timeout=600, check=False)
+        subprocess.run(command, stdout=sys.stderr, stdin=subprocess.DEVNULL, timeout=600,
+                       check=False)
     except (OSError, subprocess.TimeoutExpired) as e:
         say(f"input: {e}")
 
 
 def find_input(folder):
-    """Returns (path, extra arguments of load, what it is)."""
+    """Returns (path, extra arguments of load, description)."""
     if shutil.which("apt-get") and os.access(APT_HELPER, os.X_OK):
         files = apt_index_files()
         if not files:
@@ -92,26 +97,34 @@ def find_input(folder):
             say(f"input: {APT_HELPER} cat-file {largest} failed")
     if os.path.exists(UNICODE_DATA):
         return UNICODE_DATA, UNICODE_KEYS, "Debian's UnicodeData.txt"
-    raise CannotRun("no input: apt has no Packages index and the package unicode-data is not installed; name a file with --input FILE")
+    raise CannotRun(
+        "no input: apt has no Packages index and the package unicode-data is not installed; name "
+        "a file with --input FILE")
 
 
-# ---- the loader, watched --------------------------------------------------------------------------------------------------------
+# ---- the loader, watched -------------------------------------------------------------------------
 
 
 class Loader:
     """One run of `perdure load`; its progress events arrive in a queue as they are read."""
 
     def __init__(self, perdure, pool, source, extra, batch):
-        self.command = [perdure, "load", pool, source, "--progress", "json", "--json", "--batch", str(batch)] + extra
+        self.command = [
+            perdure, "load", pool, source, "--progress", "json", "--json", "--batch",
+            str(batch)
+        ] + extra
         self.started = time.monotonic()
-        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
         self.events = queue.SimpleQueue()
         self.rows = 0             # durable, as last reported
-        self.open = None          # the event "open": what was found
+        self.open = None          # the event "open": what the loader found
         self.history = []         # (time, rows)
-        self.noise = []           # lines on standard error that are no events
+        self.noise = []           # lines on standard error that are not events
         self.answer = b""
-        self.threads = [threading.Thread(target=f, daemon=True) for f in (self._read_events, self._read_answer)]
+        self.threads = [
+            threading.Thread(target=f, daemon=True) for f in (self._read_events, self._read_answer)
+        ]
         for thread in self.threads:
             thread.start()
 
@@ -121,7 +134,8 @@ class Loader:
                 event = json.loads(line)
                 kind = event["event"]
             except (ValueError, KeyError, TypeError):
-                if line.endswith(b"\n") and not line.startswith(b"{"):  # a line that the kill cut short is no noise
+                # A line that the kill cut short is not noise.
+                if line.endswith(b"\n") and not line.startswith(b"{"):
                     self.noise.append(line.decode(errors="replace").rstrip())
                 continue
             if kind == "open":
@@ -141,13 +155,13 @@ class Loader:
         return code
 
     def kill(self):
-        """SIGKILL now. True if it hit a live loader."""
+        """Sends SIGKILL now. Returns True if it hit a live loader."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
         return self.wait() == -signal.SIGKILL
 
     def wait_for_rows(self, target):
-        """Until that many rows are durable; False if the loader ended before."""
+        """Waits until that many rows are durable; returns False if the loader ended before."""
         while True:
             rows = self.events.get()
             if rows is None:
@@ -162,7 +176,8 @@ class Loader:
             return {}
 
     def explain(self, code):
-        return f"{' '.join(self.command)} ended with {code}: " + (" | ".join(self.noise[-5:]) or "no message")
+        return f"{' '.join(self.command)} ended with {code}: " + (" | ".join(self.noise[-5:]) or
+                                                                  "no message")
 
 
 def clean_load(perdure, pool, source, extra, batch):
@@ -175,8 +190,9 @@ def clean_load(perdure, pool, source, extra, batch):
 
 
 class Plan:
-    """When to kill next. Most kills are paced by progress: at a random row between here and where the kills left would end evenly
-    spread, plus a random moment. Every fifth falls into opening and recovery, at a random instant after the start."""
+    """When to kill next. Most kills are paced by progress: at a random row between the present one
+    and the one where the remaining kills would end evenly spread, plus a random delay. Every fifth
+    falls into opening and recovery, at a random instant after the start."""
 
     def __init__(self, seed, rows, seconds, startup, kills):
         self.random = random.Random(seed)
@@ -184,7 +200,7 @@ class Plan:
         self.per_row = seconds / max(rows, 1)
 
     def strike(self, loader, begun, done):
-        """Waits for the next kill's moment. Returns its kind."""
+        """Waits for the moment of the next kill. Returns its kind."""
         left = max(self.kills - done, 1)
         ahead = int(1.6 * (self.rows - begun) / (left + 1))
         if self.random.random() < 0.2 or ahead < 2:
@@ -197,8 +213,9 @@ class Plan:
 
 
 def killed_load(perdure, pool, source, extra, batch, plan, state):
-    """One pool, from nothing to complete, under kills. Adds to state["kills"] and state["curve"]."""
-    reported = 0   # rows that some loader had reported durable
+    """One pool, from nothing to complete, under kills. Adds to state["kills"] and
+    state["curve"]."""
+    reported = 0   # rows that a loader had reported durable
     while True:
         loader = Loader(perdure, pool, source, extra, batch)
         kind = "none"
@@ -210,13 +227,21 @@ def killed_load(perdure, pool, source, extra, batch, plan, state):
             hit = False
         opened = loader.open
         if opened is not None and opened["rows"] < reported:
-            raise Failure(f"the pool came back with {opened['rows']} rows; {reported} had been reported durable")
+            raise Failure(
+                f"the pool came back with {opened['rows']} rows; {reported} had been reported "
+                "durable")
         if opened is not None and state["kills"]:
-            state["recoveries"].append({"seconds": opened["seconds"], "replay_seconds": opened.get("recovery_seconds", 0.0), "records": opened.get("replayed_records", 0), "rows": opened["rows"]})
+            state["recoveries"].append({
+                "seconds": opened["seconds"], "replay_seconds": opened.get("recovery_seconds", 0.0),
+                "records": opened.get("replayed_records", 0), "rows": opened["rows"]
+            })
         state["curve"] += [(t - state["zero"], rows) for t, rows in loader.history]
         reported = max(reported, loader.rows)
         if hit:
-            state["kills"].append({"time": loader_time(state), "rows": reported, "during": "load" if loader.history[1:] else "start", "aimed": kind})
+            state["kills"].append({
+                "time": loader_time(state), "rows": reported,
+                "during": "load" if loader.history[1:] else "start", "aimed": kind
+            })
             continue
         if loader.process.returncode != 0:
             raise Failure(loader.explain(loader.process.returncode))
@@ -227,7 +252,7 @@ def loader_time(state):
     return time.monotonic() - state["zero"]
 
 
-# ---- checking and telling -------------------------------------------------------------------------------------------------------
+# ---- checking and telling ------------------------------------------------------------------------
 
 
 def run_json(command):
@@ -241,11 +266,14 @@ def run_json(command):
 
 def verify(perdure, pool, source, folder):
     exported = os.path.join(folder, "exported")
-    done = subprocess.run([perdure, "export", pool, exported], capture_output=True, text=True, check=False)
+    done = subprocess.run([perdure, "export", pool, exported], capture_output=True, text=True,
+                          check=False)
     if done.returncode != 0:
         raise Failure(f"export ended with {done.returncode}: {done.stderr.strip()}")
     if not filecmp.cmp(source, exported, shallow=False):
-        raise Failure(f"export differs from {source}: {os.path.getsize(exported)} bytes, expected {os.path.getsize(source)}")
+        raise Failure(
+            f"export differs from {source}: {os.path.getsize(exported)} bytes, expected "
+            f"{os.path.getsize(source)}")
     code, answer, message = run_json([perdure, "check", pool, "--json"])
     if code != 0:
         raise Failure(f"check ended with {code}: {message or answer}")
@@ -263,12 +291,16 @@ def plot(path, title, state, total_rows):
         return None
     figure, axes = pyplot.subplots(figsize=(10, 5.5))
     times = [t for t, _ in state["curve"]]
-    axes.plot(times, [rows for _, rows in state["curve"]], color="tab:blue", linewidth=1.2, label="rows reported durable")
+    axes.plot(times, [rows for _, rows in state["curve"]], color="tab:blue", linewidth=1.2,
+              label="rows reported durable")
     for kind, marker, colour in (("load", "x", "tab:red"), ("start", "+", "tab:orange")):
         hits = [k for k in state["kills"] if k["during"] == kind]
-        label = f"SIGKILL while loading ({len(hits)})" if kind == "load" else f"SIGKILL while opening or recovering ({len(hits)})"
-        axes.plot([k["time"] for k in hits], [k["rows"] for k in hits], marker, color=colour, markersize=8, markeredgewidth=2, label=label)
-    axes.axhline(total_rows, color="grey", linewidth=0.8, linestyle="--", label=f"all {total_rows:,} rows")
+        label = (f"SIGKILL while loading ({len(hits)})"
+                 if kind == "load" else f"SIGKILL while opening or recovering ({len(hits)})")
+        axes.plot([k["time"] for k in hits], [k["rows"] for k in hits], marker, color=colour,
+                  markersize=8, markeredgewidth=2, label=label)
+    axes.axhline(total_rows, color="grey", linewidth=0.8, linestyle="--",
+                 label=f"all {total_rows:,} rows")
     axes.set(xlabel="seconds", ylabel="rows", title=title)
     axes.set_ylim(bottom=0)
     axes.legend(loc="lower right")
@@ -286,22 +318,29 @@ def median(values):
 def report(result):
     plain, killed = result["plain"], result["killed"]
     say()
-    say(f"input                      {result['what']}: {result['bytes']:,} bytes, {plain['rows']:,} records")
+    say(f"input                      {result['what']}: {result['bytes']:,} bytes, "
+        f"{plain['rows']:,} records")
     say("without kills")
-    say(f"  records/s                {plain['records_per_second']:,.0f}  ({plain['seconds']:.2f} s, batches of {result['batch']} records)")
+    say(f"  records/s                {plain['records_per_second']:,.0f}  ({plain['seconds']:.2f} "
+        f"s, batches of {result['batch']} records)")
     say(f"  commits                  {plain['commits']:,}")
     say(f"  fences (device syncs)    {plain['fences']:,} ({plain['syncs']:,})")
     say(f"  log bytes / user byte    {plain['log_bytes_per_user_byte']:.2f}")
     say("with kills")
-    say(f"  kills survived           {killed['kills']} ({killed['kills_during_load']} while loading, "
-        f"{killed['kills'] - killed['kills_during_load']} while opening or recovering), in {killed['rounds']} load(s), {killed['seconds']:.2f} s in all")
-    say(f"  recovery                 replay: median {killed['replay_median'] * 1e3:.1f} ms, longest {killed['replay_max'] * 1e3:.1f} ms; opening in all: "
-        f"median {killed['recovery_median'] * 1e3:.1f} ms, longest {killed['recovery_max'] * 1e3:.1f} ms")
+    say(f"  kills survived           {killed['kills']} ({killed['kills_during_load']} while "
+        "loading, "
+        f"{killed['kills'] - killed['kills_during_load']} while opening or recovering), in "
+        f"{killed['rounds']} load(s), {killed['seconds']:.2f} s in all")
+    say(f"  recovery                 replay: median {killed['replay_median'] * 1e3:.1f} ms, "
+        f"longest {killed['replay_max'] * 1e3:.1f} ms; opening in all: "
+        f"median {killed['recovery_median'] * 1e3:.1f} ms, longest "
+        f"{killed['recovery_max'] * 1e3:.1f} ms")
     say(f"  records replayed         {killed['replayed_records']:,}")
     say("  acknowledged rows lost   0")
     say(f"export                     byte for byte the input ({result['bytes']:,} bytes)")
     found = result["check"]["summary"]
-    say(f"check                      no problem: {found['heap_blocks']:,} blocks, {found['leaked_blocks']} leaked, {found['blocks_used_twice']} used twice; "
+    say(f"check                      no problem: {found['heap_blocks']:,} blocks, "
+        f"{found['leaked_blocks']} leaked, {found['blocks_used_twice']} used twice; "
         f"{found['rows']:,} rows, each with its key")
 
 
@@ -309,7 +348,8 @@ def demo(options, folder):
     if options.input:
         source, extra, what = os.path.abspath(options.input), [], options.input
         if not os.path.isfile(source):
-            raise CannotRun(f"{options.input}: no such file, expected a TSV, CSV or Debian control file")
+            raise CannotRun(
+                f"{options.input}: no such file, expected a TSV, CSV or Debian control file")
         if os.path.basename(source) == os.path.basename(UNICODE_DATA):
             extra = UNICODE_KEYS
     else:
@@ -318,7 +358,8 @@ def demo(options, folder):
     size = os.path.getsize(source)
     say(f"input: {what}, {size:,} bytes")
 
-    # 1. without kills: once to learn the number of rows and a batch small enough for many kills, once to measure
+    # 1. Without kills: once to learn the number of rows and a batch small enough for many kills,
+    #    once to measure.
     plain_pool = os.path.join(folder, "plain.perdure")
     summary, loader = clean_load(options.perdure, plain_pool, source, extra, 256)
     rows = summary["rows"]
@@ -338,7 +379,7 @@ def demo(options, folder):
     verify(options.perdure, plain_pool, source, folder)
     os.remove(plain_pool)
 
-    # 2. under kills; a load that ends before they are all spent is begun anew, in a fresh pool
+    # 2. Under kills; a load that ends before all kills are spent is started anew, in a new pool.
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
     say(f"loading them again, killed {options.kills} times at random (seed {seed})")
     startup = loader.history[0][0] - loader.started if loader.history else 0.05
@@ -348,7 +389,9 @@ def demo(options, folder):
     while len(state["kills"]) < options.kills:
         rounds += 1
         if rounds > 20 + 2 * options.kills:
-            raise CannotRun(f"only {len(state['kills'])} of {options.kills} kills hit a live loader: the input is too small for this machine")
+            raise CannotRun(
+                f"only {len(state['kills'])} of {options.kills} kills hit a live loader: the "
+                "input is too small for this machine")
         pool = os.path.join(folder, f"killed-{rounds}.perdure")
         final = killed_load(options.perdure, pool, source, extra, batch, plan, state)
         if final.get("rows") != rows:
@@ -360,33 +403,61 @@ def demo(options, folder):
     recoveries = [r["seconds"] for r in state["recoveries"]]
     replays = [r["replay_seconds"] for r in state["recoveries"]]
     result = {
-        "what": what, "bytes": size, "batch": batch, "seed": seed, "plain": plain,
+        "what": what,
+        "bytes": size,
+        "batch": batch,
+        "seed": seed,
+        "plain": plain,
         "killed": {
-            "kills": len(state["kills"]), "kills_during_load": sum(k["during"] == "load" for k in state["kills"]), "rounds": rounds,
-            "seconds": seconds, "recovery_median": median(recoveries), "recovery_max": max(recoveries, default=0.0),
-            "replay_median": median(replays), "replay_max": max(replays, default=0.0),
+            "kills": len(state["kills"]),
+            "kills_during_load": sum(k["during"] == "load" for k in state["kills"]),
+            "rounds": rounds,
+            "seconds": seconds,
+            "recovery_median": median(recoveries),
+            "recovery_max": max(recoveries, default=0.0),
+            "replay_median": median(replays),
+            "replay_max": max(replays, default=0.0),
             "replayed_records": sum(r["records"] for r in state["recoveries"]),
-            "each_kill": state["kills"], "each_recovery": state["recoveries"],
+            "each_kill": state["kills"],
+            "each_recovery": state["recoveries"],
         },
-        "export_identical": True, "check": check, "ok": True,
+        "export_identical": True,
+        "check": check,
+        "ok": True,
     }
     os.makedirs(options.out, exist_ok=True)
-    result["plot"] = plot(os.path.join(options.out, "demo.png"), f"{rows:,} records, {len(state['kills'])} kills, nothing lost", state, rows)
+    result["plot"] = plot(os.path.join(options.out, "demo.png"),
+                          f"{rows:,} records, {len(state['kills'])} kills, nothing lost", state,
+                          rows)
     return result
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], epilog="Example: ./dev demo --input my.csv --kills 50",
+    parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()),
+                                     epilog="Example: ./dev demo --input my.csv --kills 50",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--perdure", default="build/release/tools/perdure", help="the perdure command (default: %(default)s)")
-    parser.add_argument("--input", metavar="FILE", help="load this TSV, CSV or Debian control file (default: apt's Packages index)")
-    parser.add_argument("--kills", type=int, default=25, metavar="N", help="kill the loader so many times (default: %(default)s)")
-    parser.add_argument("--batch", type=int, default=0, metavar="N", help="records a transaction (default: by the input's size, at most 64)")
-    parser.add_argument("--seed", type=int, help="of the random instants (default: a new one each time; it is printed)")
-    parser.add_argument("--out", metavar="DIR", default="build/demo", help="where demo.png and demo.json go (default: %(default)s)")
-    parser.add_argument("--dir", metavar="DIR", help="where the temporary folder with the pool goes (default: the one of --out, so no tmpfs)")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON, too; everything else goes to standard error")
-    parser.add_argument("load_arguments", nargs="*", metavar="-- LOAD-OPTION", help="options of `perdure load` for --input, e.g. -- --key id")
+    parser.add_argument("--perdure", default="build/release/tools/perdure",
+                        help="the perdure command (default: %(default)s)")
+    parser.add_argument(
+        "--input", metavar="FILE",
+        help="load this TSV, CSV or Debian control file (default: apt's Packages index)")
+    parser.add_argument("--kills", type=int, default=25, metavar="N",
+                        help="kill the loader so many times (default: %(default)s)")
+    parser.add_argument("--batch", type=int, default=0, metavar="N",
+                        help="records a transaction (default: by the input's size, at most 64)")
+    parser.add_argument("--seed", type=int,
+                        help="of the random instants (default: a new one each time; it is printed)")
+    parser.add_argument("--out", metavar="DIR", default="build/demo",
+                        help="where demo.png and demo.json go (default: %(default)s)")
+    parser.add_argument(
+        "--dir", metavar="DIR",
+        help="where the temporary folder with the pool goes (default: the one of --out, so no "
+             "tmpfs)")
+    parser.add_argument(
+        "--json", action="store_true",
+        help="print the result as JSON, too; everything else goes to standard error")
+    parser.add_argument("load_arguments", nargs="*", metavar="-- LOAD-OPTION",
+                        help="options of `perdure load` for --input, e.g. -- --key id")
     options = parser.parse_args()
     if options.kills < 1:
         parser.error(f"found --kills {options.kills}, expected 1 or more")
@@ -399,7 +470,9 @@ def main():
     folder, status, result = None, 0, {"ok": False}
     try:
         if not os.access(options.perdure, os.X_OK):
-            raise CannotRun(f"{options.perdure}: no such command; build it first (./dev demo does), or name it with --perdure")
+            raise CannotRun(
+                f"{options.perdure}: no such command; build it first (./dev demo does), or name "
+                "it with --perdure")
         os.makedirs(options.out, exist_ok=True)
         folder = tempfile.mkdtemp(prefix="perdure-demo-", dir=options.dir or options.out)
         result = demo(options, folder)
