@@ -80,7 +80,7 @@ std::uint64_t BlockFile::read(std::uint64_t offset, void* to, std::uint64_t n) {
   return there;
 }
 
-// A2: the blocks belong to the file before they are written to.
+// BLOCKSTORE-2: the blocks belong to the file before they are written to.
 void BlockFile::reserve(std::uint64_t bytes) {
   if (bytes > most_bytes)
     throw error(failure(Code::full, path_, "a file of " + std::to_string(bytes) + " bytes",
@@ -147,14 +147,16 @@ void BlockFile::sync(Durability durability) {
         medium_.flush(block + first * medium::line_bytes, run * medium::line_bytes);
         left = first + run == lines_in_block ? 0 : left >> (first + run) << (first + run);
       }
-    medium_.fence().or_throw();  // A1: the bytes are durable before a size that counts them
+    // BLOCKSTORE-1: the bytes are durable before a size that counts them.
+    medium_.fence().or_throw();
     dirty_.clear();
   }
   const std::uint64_t size_1 = size_1_.load(std::memory_order_relaxed);
   if (size_1 == durable_1_) return;
   medium_.store(at_, &size_1, sizeof size_1);
   medium_.flush(at_, sizeof size_1);
-  medium_.fence().or_throw();  // before the call returns, and before blocks are freed (A2)
+  // Before the call returns, and before blocks are freed (BLOCKSTORE-2).
+  medium_.fence().or_throw();
   durable_1_ = size_1;
 }
 

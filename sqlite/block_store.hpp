@@ -6,14 +6,15 @@
 // after a crash SQLite plays a hot journal back.
 //
 // Crash invariants, which are what a file system with ordered sizes promises:
-//   A1 A file's size, and whether the file exists, is one word in its pool, stored when the bytes
-//      below it are durable. A smaller size is durable before anything is stored beyond it: it is
-//      the end of a journal, and SQLite would otherwise play the old one back. With
-//      synchronous=OFF, where nothing syncs, the size is stored at once: a kill leaves what a file
-//      system would leave, a power cut may leave a damaged database.
-//   A2 Blocks are added to a file by a transaction of the pool's engine (undo, which maps the data
-//      region itself) before bytes are written to them; they are freed after the smaller size is
-//      durable.
+//   BLOCKSTORE-1 A file's size, and whether the file exists, is one word in its pool, stored when
+//                the bytes below it are durable. A smaller size is durable before anything is
+//                stored beyond it: it is the end of a journal, and SQLite would otherwise play the
+//                old one back. With synchronous=OFF, where nothing syncs, the size is stored at
+//                once: a kill leaves what a file system would leave, a power cut may leave a
+//                damaged database.
+//   BLOCKSTORE-2 Blocks are added to a file by a transaction of the pool's engine (undo, which maps
+//                the data region itself) before bytes are written to them; they are freed after the
+//                smaller size is durable.
 // Thread safety: store.hpp.
 #pragma once
 

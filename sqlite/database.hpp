@@ -4,9 +4,9 @@
 // one transaction, which stores only the words that differ. What the log cannot take in one
 // transaction is first written beside the old blocks (database_spill.cpp).
 //
-// Crash invariants: B1 the pool contains the database as after a whole number of commits: size,
-// tables and blocks change in one transaction.
-// B2 blocks beyond the size are free (database_spill.cpp).
+// Crash invariants: DATABASE-1 the pool contains the database as after a whole number of commits:
+// size, tables and blocks change in one transaction.
+// DATABASE-2 blocks beyond the size are free (database_spill.cpp).
 // A failed sync() has changed nothing in the pool or the overlay. Thread safety: store.hpp.
 #pragma once
 
@@ -45,7 +45,7 @@ class Database final : public Store {
   std::uint64_t read(std::uint64_t offset, void* to, std::uint64_t n) override;
   void write(std::uint64_t offset, const void* from, std::uint64_t n) override;
   void truncate(std::uint64_t bytes) override;
-  /// B1: makes everything that was written since the previous sync durable.
+  /// DATABASE-1: makes everything that was written since the previous sync durable.
   void sync(Durability durability) override;
   void discard() noexcept override;
   File* journal(bool make) override;
@@ -64,7 +64,7 @@ class Database final : public Store {
   /// The same as several transactions, of which one changes the database. Throws error(too_big) or
   /// error(full), with nothing changed.
   void spill(Durability durability);
-  /// B2: frees the blocks beyond a database whose size is `bytes`.
+  /// DATABASE-2: frees the blocks beyond a database whose size is `bytes`.
   void free_beyond(std::uint64_t bytes) noexcept;
   void load(std::uint64_t number, std::uint64_t skip, std::byte* to, std::uint64_t n);
   Bytes& overlaid(std::uint64_t number);

@@ -3,8 +3,8 @@
 // Database: a commit that the pool's log cannot take in one transaction, such as DROP TABLE or
 // CREATE INDEX of 100 MB.
 //
-// Invariant B2: a block whose number is at or beyond the database's size is free: it is read as
-// zeros, and freed when convenient. A large commit therefore has three parts, each of them
+// Invariant DATABASE-2: a block whose number is at or beyond the database's size is free: it is
+// read as zeros, and freed when convenient. A large commit therefore has three parts, each of them
 // transactions that fit the log:
 //   1 The blocks that differ are written whole, as new blocks beyond the end of both the old and
 //   the new database.
@@ -12,10 +12,10 @@
 //   pointers per block of 4 KiB.
 //   3 The blocks beyond the end are freed: those that were replaced, and those that a smaller
 //   database no longer has.
-// A crash in part 1 leaves the old database, a crash in part 3 the new one (B1), with blocks beyond
-// the end, which the next opening for writing frees. The transactions of part 1 may be acknowledged
-// before they are durable: a pool recovers its transactions in order, so that part 2 is durable
-// only if they are.
+// A crash in part 1 leaves the old database, a crash in part 3 the new one (DATABASE-1), with
+// blocks beyond the end, which the next opening for writing frees. The transactions of part 1 may
+// be acknowledged before they are durable: a pool recovers its transactions in order, so that part
+// 2 is durable only if they are.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -118,7 +118,8 @@ void Database::free_beyond(std::uint64_t bytes) noexcept {
       });
     }
   } catch (const std::exception&) {
-    // B2: the blocks stay until the next opening; the pool reports its failure at the next commit.
+    // DATABASE-2: the blocks stay until the next opening; the pool reports its failure at the next
+    // commit.
   }
 }
 

@@ -204,9 +204,9 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   }
   static int sector(sqlite3_file*) { return static_cast<int>(block_bytes); }
   static int characteristics(sqlite3_file*) {
-    // Not SAFE_APPEND, although a size becomes durable after what it counts (A1): SQLite would rely
-    // on that for a journal in PERSIST mode too, where it overwrites existing bytes, and would play
-    // a torn page back.
+    // Not SAFE_APPEND, although a size becomes durable after what it counts (BLOCKSTORE-1): SQLite
+    // would rely on that for a journal in PERSIST mode too, where it overwrites existing bytes, and
+    // would play a torn page back.
     return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
   }
 };

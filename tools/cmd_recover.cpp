@@ -3,7 +3,7 @@
 // `perdure recover POOL`: does what the next opening for writing would do, for a pool of any engine
 // and any root type, and closes the pool in order.
 //
-// Recovery is a function of the medium alone (law L5: a crash during it ends in the same state), so
+// Recovery is a function of the medium alone (LAW-5: a crash during it ends in the same state), so
 // nothing is mapped and no program's types are needed. The header says which engine's recovery
 // runs.
 #include <fmt/format.h>

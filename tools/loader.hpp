@@ -4,7 +4,7 @@
 // transaction.
 //
 // Batches are committed `async`: the next one is cut while the log writes the previous one; at most
-// `max_in_flight` are not yet durable. The position is part of each transaction (S1 in
+// `max_in_flight` are not yet durable. The position is part of each transaction (LOAD-1 in
 // store_pool.hpp), so that only time is lost when the process is killed. Everything throws
 // perdure::error. Not thread-safe.
 #pragma once

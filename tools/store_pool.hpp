@@ -4,9 +4,9 @@
 // are instantiated once, in store_pool.cpp. Everything throws perdure::error. Not thread-safe: one
 // command, one thread.
 //
-// Crash invariants: S1 a batch's rows and the position in the source after them are one
-// transaction, so that a resumed load continues exactly after the last durable row; S2 batches
-// become durable in order (a later one overwrites the position of an earlier one, L1).
+// Crash invariants: LOAD-1 a batch's rows and the position in the source after them are one
+// transaction, so that a resumed load continues exactly after the last durable row; LOAD-2 batches
+// become durable in order (a later one overwrites the position of an earlier one, LAW-1).
 #pragma once
 
 #include <cstdint>

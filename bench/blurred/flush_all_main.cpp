@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-<<<<<<< HEAD:bench/blurred/flush_all_main.cpp
-// perdure_bench_flush_all: the forms that flush_all can take where a program has no wbinvd, each
-// over the same random word stores (papers/figures/blurred.py, row B-Forms):
-//   lines  a byte marks each stored line, the marked ones are written back: what the medium does
-//          (perdure/medium/line_marks.hpp)
-//   pages  a byte marks each stored page, all lines of marked pages are written back: marks that
-//          cost less, lines that nobody stored to
-=======
 // perdure_bench_flush_all: the variants of flush_all for a program that has no wbinvd, each with
-// the same random word stores (bench/figures/blurred.py, row B-Forms):
+// the same random word stores (papers/figures/blurred.py, row B-Forms):
 //   lines  a byte marks each stored line, and the marked lines are written back: what the medium
 //          does (perdure/medium/line_marks.hpp)
 //   pages  a byte marks each stored page, and all lines of marked pages are written back: the marks
 //          cost less, but lines without stores are written back, too
->>>>>>> lang1:bench/figures/cpp/flush_all.cpp
 //   all    no marks: every line of the range is written back
 //   msync  the kernel's own marks of pages, on a mapped file
 // Printed: the cost of a store with its marks, and the cost of the flush per store. No delays. Exit

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_blurred_recovery: one measurement for Blurred Persistence's Figure 12
-<<<<<<< HEAD:bench/blurred/recovery_main.cpp
-// (papers/figures/blurred.py). A process of its own makes an array of a million words
-// (workloads/sps.hpp), closes and opens, swaps pairs until its log is full but for a transaction,
-// and ends without closing. Measured: the recovery that the next opening makes, by its own clock,
-// and the opening as a whole. The array is audited. Exit: 0, 1 when something failed.
-=======
-// (bench/figures/blurred.py). A child process makes an array of a million words
+// (papers/figures/blurred.py). A child process makes an array of a million words
 // (workloads/sps.hpp), closes and opens, swaps pairs until its log is full except for one
 // transaction, and exits without closing. Measured are the recovery of the next opening, by its own
 // clock, and the opening as a whole. The array is audited. Exit status: 0, or 1 when something
 // failed.
->>>>>>> lang1:bench/figures/cpp/blurred_recovery.cpp
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-<<<<<<< HEAD:bench/dudetm/recovery_main.cpp
-// perdure_bench_redo_recovery: one measurement of the recovery of a redo log (shadow's and
-// dudetm's: one function), for D-Recovery (papers/figures/dudetm_log.py). A process of its own
-// makes an array, closes and opens, stores runs of words at places drawn uniformly until its log
-// holds so many bytes, and ends without closing. Measured: the recovery that the next opening
-// makes, by its own clock. The array is compared with what was stored. Exit: 0, 1 when something
-=======
 // perdure_bench_redo_recovery: one measurement of the recovery of a redo log (shadow and dudetm
-// share the function), for D-Recovery (bench/figures/dudetm_log.py). A child process makes an
+// share the function), for D-Recovery (papers/figures/dudetm_log.py). A child process makes an
 // array, closes and opens, stores runs of words at places drawn uniformly until its log holds the
 // given number of bytes, and exits without closing. Measured is the recovery of the next opening,
 // by its own clock. The array is compared with what was stored. Exit status: 0, or 1 when something
->>>>>>> lang1:bench/figures/cpp/redo_recovery.cpp
 // failed.
 #include <CLI/CLI.hpp>
 #include <chrono>

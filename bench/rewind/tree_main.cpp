@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_rewind_tree: one measurement for REWIND's figures 7 to 10
-<<<<<<< HEAD:bench/rewind/tree_main.cpp
-// (papers/figures/rewind_tree.py): a tree of 100,000 records is made and then
-//   run       so many operations, so many in a transaction, some per cent of them updates: their
-//             seconds
-//   rollback  one transaction of so many updates is rolled back: its seconds
-//   recovery  a process of its own runs so many transactions, and ends without closing: the seconds
-=======
-// (bench/figures/rewind_tree.py). It makes a tree of 100,000 records and then measures:
+// (papers/figures/rewind_tree.py). It makes a tree of 100,000 records and then measures:
 //   run       a number of operations, with a number of them per transaction and a percentage of
 //             updates: their seconds
 //   rollback  the rollback of one transaction with a number of updates: its seconds
 //   recovery  a child process runs a number of transactions, and exits without closing: the seconds
->>>>>>> lang1:bench/figures/cpp/rewind_tree.cpp
 //             of the next opening
 //   threads   each thread runs a number of operations, an insert/delete pair or a look-up: the
 //             seconds until all have ended

@@ -9,9 +9,9 @@
 // merged with a neighbour of the same parent, or takes records of it if both would be too full. The
 // code is the same for every system under test (see models.md).
 //
-// Invariants: T1 all keys below child i are less than keys[i], all others are at least that. T2
-// leaves are linked in the order of their keys. T3 except for the top, no node is less than a
-// quarter full. A node is not constructed: only what was stored is read.
+// Invariants: BENCHTREE-1 all keys below child i are less than keys[i], all others are at least
+// that. BENCHTREE-2 leaves are linked in the order of their keys. BENCHTREE-3 except for the top,
+// no node is less than a quarter full. A node is not constructed: only what was stored is read.
 #pragma once
 
 #include <cstdint>

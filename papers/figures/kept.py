@@ -2,15 +2,11 @@
 """The measurements, one JSON document per row, beside the page's pictures: an interrupted run
 continues from there, and pages and report are made from it.
 
-<<<<<<< HEAD:papers/figures/kept.py
-Below a folder, papers/ unless told: PAPER/figures/ROW.json with ROW.csv and ROW.png, the page PAPER/figures.md, and sources.FILE.
+Below a folder, papers/ unless told: PAPER/figures/ROW.json with ROW.csv and ROW.png, the page
+PAPER/figures.md, and sources.FILE.
 
-A document that was loaded has "stale" beside what was measured: why the row may say nothing about the sources as they
-were when the pages were written last (sources.py), or an empty text.
-=======
 A document that was loaded has "stale" in addition to the measurement: why the row may say nothing
 about the sources as they were when the pages were last written (sources.py), or an empty text.
->>>>>>> lang1:bench/figures/kept.py
 """
 
 import json

@@ -62,19 +62,13 @@ def _section(paper, figure, document, folder):
     points = points_of(document)
     write_csv(figure, points, folder / f"{figure.row}.csv")
     picture_file(figure, points, folder / f"{figure.row}.png", note_of(document, paper.medium))
-<<<<<<< HEAD:papers/figures/page.py
-    text += [f"![{figure.row}](figures/{figure.row}.png)", "", *([] if figure.trace else [*_table(figure, points), ""]),
-             f"({figure.y}; {note_of(document, paper.medium)})", "", "Found: " + " ".join(figure.findings(points)), "", *stale_lines(document),
-             *verdict_lines(figure, document)]
-=======
     text += [
-        f"![{figure.row}]({paper.name}/{figure.row}.png)", "",
+        f"![{figure.row}](figures/{figure.row}.png)", "",
         *([] if figure.trace else [*_table(figure, points), ""]),
         f"({figure.y}; {note_of(document, paper.medium)})", "",
         "Found: " + " ".join(figure.findings(points)), "", *stale_lines(document),
         *verdict_lines(figure, document)
     ]
->>>>>>> lang1:bench/figures/page.py
     if figure.remark:
         text += [figure.remark, ""]
     if document["quick"]:
@@ -83,31 +77,21 @@ def _section(paper, figure, document, folder):
 
 
 def write_page(paper, documents, directory):
-<<<<<<< HEAD:papers/figures/page.py
-    """`documents`: of each row what was measured, or absent. Where files and page go: kept.py."""
+    """`documents`: the measurement of each row, if there is one. Where files and page go:
+    kept.py."""
     folder = kept.folder_of(directory, paper)
-    folder.mkdir(parents=True, exist_ok=True)
-    text = [f"# {paper.title}: its figures, measured again", "", *paper.about, ""]
-    text += ["`./dev figures " + paper.name + "` wrote this page, and the pictures and the CSV files in figures/: medians of interleaved rounds, a ratio",
-             "within a round. Only ratios are compared with the paper's, whose machine was another. A row is stale when the sources of its systems have changed",
-             "since it was measured, or when nothing proves that they have not: its numbers are those of the commit that it names.", ""]
-=======
-    """`documents`: the measurement of each row, if there is one. Files go to directory/NAME/ROW.csv
-    and .png, the page to directory/NAME.md."""
-    folder = directory / paper.name
     folder.mkdir(parents=True, exist_ok=True)
     text = [f"# {paper.title}: its figures, measured again", "", *paper.about, ""]
     text += [
         "`./dev figures " + paper.name +
-        "` wrote this page, the pictures and the CSV files beside them: medians of interleaved "
-        "rounds, a ratio",
+        "` wrote this page, and the pictures and the CSV files in figures/: medians of "
+        "interleaved rounds, a ratio",
         "within a round. Only ratios are compared with the paper's, whose machine was another. A "
         "row is stale when the sources of its systems have changed",
         "since it was measured, or when nothing proves that they have not: its numbers are those "
         "of the commit that it names.",
         ""
     ]
->>>>>>> lang1:bench/figures/page.py
     if paper.summary is not None:
         text += [*paper.summary(documents, points_of), ""]
     for figure in paper.figures:

@@ -52,20 +52,14 @@ def arguments():
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "bench",
                         help="where the bench preset was built")
     parser.add_argument("--dir", type=Path, default=Path("/dev/shm"), help="where pools are put")
-<<<<<<< HEAD:papers/figures/run.py
-    parser.add_argument("--out", type=Path, default=None, help="where pages, pictures and the kept rows go (papers; of a quick run: BUILD_DIR/figures)")
-    parser.add_argument("--report", type=Path, default=None, help="where the report goes (papers/report; with --out: OUT/report)")
-    parser.add_argument("--json", action="store_true", help="print what was measured, with the verdicts, as JSON")
-=======
     parser.add_argument(
         "--out", type=Path, default=None, help=
-        "where pages, pictures and the kept rows go (docs/figures; of a quick run: "
+        "where pages, pictures and the kept rows go (papers; of a quick run: "
         "BUILD_DIR/figures)")
     parser.add_argument("--report", type=Path, default=None,
-                        help="where the report goes (docs/report; with --out: OUT/report)")
+                        help="where the report goes (papers/report; with --out: OUT/report)")
     parser.add_argument("--json", action="store_true",
                         help="print what was measured, with the verdicts, as JSON")
->>>>>>> lang1:bench/figures/run.py
     args = parser.parse_args()
     if args.rounds < 1:
         parser.error(f"argument --rounds: found {args.rounds}, expected at least 1")
@@ -77,12 +71,6 @@ def arguments():
     args.only = [row for row in args.only.split(",") if row]
     for row in args.only:
         if row not in PAPER_OF or PAPER_OF[row].name not in (args.papers or PAPERS):
-<<<<<<< HEAD:papers/figures/run.py
-            parser.error(f"argument --only: found row '{row}', expected some of {', '.join(r for r, p in PAPER_OF.items() if p.name in (args.papers or PAPERS))}")
-    args.papers = [PAPERS[name] for name in args.papers or dict.fromkeys(PAPER_OF[row].name for row in args.only) or PAPERS]
-    args.report = args.report or (args.out / "report" if args.out else args.build_dir / "report" if args.quick else ROOT / "papers" / "report")
-    args.out = args.out or (args.build_dir / "figures" if args.quick else ROOT / "papers")
-=======
             parser.error(
                 f"argument --only: found row '{row}', expected some of "
                 f"{', '.join(r for r, p in PAPER_OF.items() if p.name in (args.papers or PAPERS))}")
@@ -91,9 +79,8 @@ def arguments():
         for name in args.papers or dict.fromkeys(PAPER_OF[row].name for row in args.only) or PAPERS
     ]
     args.report = args.report or (args.out / "report" if args.out else args.build_dir /
-                                  "report" if args.quick else ROOT / "docs" / "report")
-    args.out = args.out or (args.build_dir / "figures" if args.quick else ROOT / "docs" / "figures")
->>>>>>> lang1:bench/figures/run.py
+                                  "report" if args.quick else ROOT / "papers" / "report")
+    args.out = args.out or (args.build_dir / "figures" if args.quick else ROOT / "papers")
     return args
 
 

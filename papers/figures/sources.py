@@ -51,30 +51,21 @@ def _git(root, *arguments):
 
 
 def changes(root, written=()):
-<<<<<<< HEAD:papers/figures/sources.py
-    """The files of a tree that differ from its last commit, without the files and folders that are `written` by the run itself."""
-    done = _git(root, "status", "--porcelain", "--untracked-files=all")
-    if done.returncode != 0:
-        raise Failed(f"found no git repository in {root}, expected the one that the sources come from, so that a row can name its commit: {done.stderr.strip()}")
-    own = [f"{path.relative_to(root)}/" for path in map(Path.resolve, map(Path, written)) if path.is_relative_to(root)]
-    return [line[3:] for line in done.stdout.splitlines() if not any((line[3:].strip('"') + "/").startswith(path) for path in own)]
-=======
-    """The files of a tree that differ from its last commit, except for those below the folders that
-    the run itself writes (`written`)."""
+    """The files of a tree that differ from its last commit, without the files and folders that the
+    run itself writes (`written`)."""
     done = _git(root, "status", "--porcelain", "--untracked-files=all")
     if done.returncode != 0:
         raise Failed(
             f"found no git repository in {root}, expected the one that the sources come from, so "
             f"that a row can name its commit: {done.stderr.strip()}")
     own = [
-        f"{Path(folder).resolve().relative_to(root)}/" for folder in written
-        if Path(folder).resolve().is_relative_to(root)
+        f"{path.relative_to(root)}/" for path in map(Path.resolve, map(Path, written))
+        if path.is_relative_to(root)
     ]
     return [
         line[3:] for line in done.stdout.splitlines()
-        if not any(line[3:].strip('"').startswith(folder) for folder in own)
+        if not any((line[3:].strip('"') + "/").startswith(path) for path in own)
     ]
->>>>>>> lang1:bench/figures/sources.py
 
 
 def _preprocessed(root, unit):
@@ -149,17 +140,12 @@ def update(root, folder, documents):
     that are known already are not computed again."""
     known = load(folder)["revisions"]
     wanted = sorted({revision_of(document) for document in documents if "sources" not in document})
-<<<<<<< HEAD:papers/figures/sources.py
-    found = {"systems": hashes(root), "revisions": {revision: known.get(revision) or of_revision(root, revision) for revision in wanted}}
-    (Path(folder) / FILE).parent.mkdir(parents=True, exist_ok=True)
-=======
     found = {
         "systems": hashes(root), "revisions": {
             revision: known.get(revision) or of_revision(root, revision) for revision in wanted
         }
     }
-    Path(folder).mkdir(parents=True, exist_ok=True)
->>>>>>> lang1:bench/figures/sources.py
+    (Path(folder) / FILE).parent.mkdir(parents=True, exist_ok=True)
     (Path(folder) / FILE).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return found
 
