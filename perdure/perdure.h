@@ -196,7 +196,7 @@ typedef struct perdure_stats {
   uint64_t reads;    /* transactions that changed nothing */
   uint64_t restarts; /* runs thrown away after a conflict */
   /* newest; durable up to; checkpointed up to: what recovery need not read */
-  perdure_id last_id, durable_id, applied_id;
+  perdure_id last_id, durable_id, checkpoint_id;
   uint64_t log_bytes; /* appended */
   /* bytes of log that hold records still needed; bytes of log in all */
   uint64_t log_used, log_capacity;

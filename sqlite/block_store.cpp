@@ -82,13 +82,13 @@ std::uint64_t BlockFile::read(std::uint64_t offset, void* to, std::uint64_t n) {
 
 // BLOCKSTORE-2: the blocks belong to the file before they are written to.
 void BlockFile::reserve(std::uint64_t bytes) {
-  if (bytes > most_bytes)
+  if (bytes > max_bytes)
     throw error(failure(Code::full, path_, "a file of " + std::to_string(bytes) + " bytes",
-                        "at most " + std::to_string(most_bytes)));
+                        "at most " + std::to_string(max_bytes)));
   while (blocks_.size() < blocks_of(bytes)) {
     std::array<Block*, blocks_at_once> made{};
     const std::uint64_t first = blocks_.size(),
-                        n = std::min(blocks_at_once, most_bytes / block_bytes - first);
+                        n = std::min(blocks_at_once, max_bytes / block_bytes - first);
     pool_.update(Durability::durable, [&](auto& tx, BlockRoot& root) {
       for (std::uint64_t i = 0; i < n; ++i) {
         made[i] = reinterpret_cast<Block*>(tx.alloc(block_bytes));

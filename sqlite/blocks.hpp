@@ -15,7 +15,7 @@ namespace perdure::sqlite {
 
 inline constexpr std::uint64_t block_bytes = 4096, blocks_in_table = 512, tables_in_file = 16384;
 /// The maximum size of a file: 32 GiB.
-inline constexpr std::uint64_t most_bytes = block_bytes * blocks_in_table * tables_in_file;
+inline constexpr std::uint64_t max_bytes = block_bytes * blocks_in_table * tables_in_file;
 
 constexpr std::uint64_t blocks_of(std::uint64_t bytes) {
   return (bytes + block_bytes - 1) / block_bytes;

@@ -58,9 +58,9 @@ Database::Bytes& Database::overlaid(std::uint64_t number) {
 }
 
 void Database::write(std::uint64_t offset, const void* from, std::uint64_t n) {
-  if (offset + n > most_bytes)
+  if (offset + n > max_bytes)
     throw error(failure(Code::full, path_, "a database of " + std::to_string(offset + n) + " bytes",
-                        "at most " + std::to_string(most_bytes)));
+                        "at most " + std::to_string(max_bytes)));
   const auto* in = static_cast<const std::byte*>(from);
   const std::uint64_t end = offset + n;
   for (; offset < end;) {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "perdure/base/status.hpp"
+#include "perdure/medium/file_handle.hpp"
 #include "perdure/medium/medium.hpp"
-#include "perdure/medium/pool_file.hpp"
 #include "testing/image.hpp"
 #include "testing/trace.hpp"
 

@@ -65,7 +65,7 @@ struct Plan {
   Durability durability = durable;
   bool like_a_file = false;           ///< appends of 4 KiB, fences that are syncs
   EngineOptions engine_options = {};  ///< Options::engine_options
-  std::uint32_t rings = 1;            ///< for the strict order (`held`)
+  std::uint32_t rings = 1;            ///< for the strict order
   /// Bytes of each ring of the log.
   std::uint64_t ring_bytes = 16384;
   /// Bytes of the data region at first, and at most.
@@ -79,7 +79,7 @@ struct Plan {
   bool shrink = true;
   /// Functions that may keep the pool's own threads in step with the seed
   /// (tests/crash/scheduler.hpp), called before the program, after it, and at each event of the
-  /// medium. Without them a pool of the pipelined order (`prefix`) has a thread that runs freely,
+  /// medium. Without them a pool of the pipelined order has a thread that runs freely,
   /// and two runs may differ.
   void (*start)(std::uint64_t seed) = nullptr;
   /// See start.

@@ -15,7 +15,7 @@ Counts& Counts::operator+=(const Counts& o) noexcept {
   images += o.images;
   recoveries += o.recoveries;
   distinct += o.distinct;
-  for (unsigned d = 0; d <= most_depth; ++d) at_depth[d] += o.at_depth[d];
+  for (unsigned d = 0; d <= max_depth; ++d) at_depth[d] += o.at_depth[d];
   deepest = std::max(deepest, o.deepest);
   seconds += o.seconds;
   return *this;
@@ -29,7 +29,7 @@ Explorer::Explorer(Arena& arena, Image& image, Subject& subject, const ExploreOp
       options_(options),
       seen_(seen),
       random_(options.seed) {
-  for (unsigned d = 0; d <= std::min(options.depth, most_depth); ++d)
+  for (unsigned d = 0; d <= std::min(options.depth, max_depth); ++d)
     levels_.push_back(std::make_unique<Level>(Level{Persistency(image), {}, {}}));
 }
 
@@ -41,7 +41,7 @@ void Explorer::run(const medium::Trace& trace) {
 }
 
 bool Explorer::over() const {
-  if (!failure_.empty() || counts_.recoveries >= options_.most_recoveries) return true;
+  if (!failure_.empty() || counts_.recoveries >= options_.max_recoveries) return true;
   return counts_.recoveries % 64 == 0 &&
          std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() >
              options_.seconds;
@@ -66,9 +66,9 @@ void Explorer::level(const medium::Trace& trace, Crash crash) {
         break;
       case Kind::done:
         crash.created = true;
-        assert(e.count < most_threads);
-        crash.least_of[e.count] = std::max(crash.least_of[e.count], e.offset);
-        crash.least = crash.least_of[0];
+        assert(e.count < max_threads);
+        crash.min_of[e.count] = std::max(crash.min_of[e.count], e.offset);
+        crash.least = crash.min_of[0];
         at(i, "at an acknowledgement");
         break;
       case Kind::fence: at(i, "before a fence"); break;
@@ -174,7 +174,7 @@ void Explorer::image(const Crash& crash, const std::vector<Word>& overlay) {
   std::uint64_t key = base::mix(hash + image_.home_bytes()) ^
                       base::mix(crash.digest + crash.depth * 4 + (crash.created ? 2 : 0) +
                                 (crash.has_digest ? 1 : 0));
-  for (const std::uint64_t n : crash.least_of) key = base::mix(key + n);
+  for (const std::uint64_t n : crash.min_of) key = base::mix(key + n);
   if (!seen_.judged.insert(key).second) return;
   if (seen_.images.insert(hash).second) ++counts_.distinct;
   ++counts_.recoveries;

@@ -32,8 +32,8 @@ using medium::Persistency;
 using medium::Random;
 using medium::Variant;
 
-inline constexpr unsigned most_depth = 4;
-inline constexpr std::size_t most_threads = 8;
+inline constexpr unsigned max_depth = 4;
+inline constexpr std::size_t max_threads = 8;
 
 /// What must hold for a recovered pool.
 struct Crash {
@@ -42,7 +42,7 @@ struct Crash {
   /// no step with this number or above had begun
   std::uint64_t most = 0;
   /// the same as `least`, for each of the test's threads
-  std::array<std::uint64_t, most_threads> least_of{};
+  std::array<std::uint64_t, max_threads> min_of{};
   /// of the recovered pool's last transaction, set when it is checked
   std::uint64_t last_id = 0;
   /// the pool exists: until the first begin or acknowledgement it may be refused as no pool
@@ -78,13 +78,13 @@ struct Limits {
 struct ExploreOptions {
   Model model = Model::px86;
   std::uint64_t seed = 1;
-  /// of power cuts in recovery; maximum: most_depth
+  /// of power cuts in recovery; maximum: max_depth
   unsigned depth = 2;
   /// limits of the program's points, and of recovery's
   Limits outer, nested{12, 6, 2, 3};
   /// at depth d every nest_every[d]-th recovery is interrupted in turn
-  std::array<unsigned, most_depth + 1> nest_every{8, 16, 16, 16, 16};
-  std::uint64_t most_recoveries = ~std::uint64_t{0};
+  std::array<unsigned, max_depth + 1> nest_every{8, 16, 16, 16, 16};
+  std::uint64_t max_recoveries = ~std::uint64_t{0};
   /// Only points at which `from` to `to` steps had begun are explored: this examines a long program
   /// in its middle, where its logs have wrapped.
   std::uint64_t from = 0, to = ~std::uint64_t{0};
@@ -96,7 +96,7 @@ struct Counts {
   std::uint64_t points = 0, images = 0;  ///< images: those made, judged before or not
   std::uint64_t recoveries = 0;          ///< recoveries run and judged
   std::uint64_t distinct = 0;            ///< how many of these were of different images
-  std::array<std::uint64_t, most_depth + 1> at_depth{};
+  std::array<std::uint64_t, max_depth + 1> at_depth{};
   unsigned deepest = 0;
   double seconds = 0;
   Counts& operator+=(const Counts& o) noexcept;

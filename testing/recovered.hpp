@@ -13,7 +13,7 @@
 #include "perdure/api/open.hpp"
 #include "perdure/api/tx.hpp"
 #include "perdure/api/walk.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "testing/explorer.hpp"
 #include "testing/survive.hpp"
 
@@ -31,7 +31,7 @@ using PlainTx = ReadTx<PlainContext>;
 template <class Root, class Look>
 class RecoveredPool final : public Subject {
  public:
-  using Recover = Status (*)(pool::PoolFile&, engine::Recovery&);
+  using Recover = Status (*)(pool::OpenPool&, engine::Recovery&);
   RecoveredPool(Recover by, Look look) : recover_(by), look_(std::move(look)) {
     how_.path = "image";
     who_.engine = "any";
@@ -55,7 +55,7 @@ class RecoveredPool final : public Subject {
  private:
   Verdict recover(std::unique_ptr<medium::Medium> medium, const std::byte* home,
                   const Crash& crash) {
-    auto file = pool::PoolFile::open_on(std::move(medium), false, how_, who_);
+    auto file = pool::OpenPool::open_on(std::move(medium), false, how_, who_);
     if (!file.ok()) {
       if (!crash.created) return {};  // not made yet: no creation of it was acknowledged
       return {"the pool is refused: " + file.status().message(), 0};

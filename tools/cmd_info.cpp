@@ -35,12 +35,12 @@ Json describe(RawPool& pool) {
   j["uuid"] = uuid_text(h.uuid);
   j["created"] = when(h.created_unix);
   j["engine"] = pool.engine();
-  j["order"] = h.order == pool::Order::held ? "held" : "prefix";
+  j["order"] = h.order == pool::CommitOrder::strict ? "strict" : "pipelined";
   j["medium"] = pool.medium().kind();
   j["medium_detail"] = pool.medium().describe();
   j["clean"] = h.clean == 1;
   j["epoch"] = h.epoch;
-  j["applied_id"] = h.applied;
+  j["checkpoint_id"] = h.checkpoint_id;
   j["base"] = fmt::format("{:#x}", h.base);
   j["log_bytes"] = h.log_bytes;
   j["rings"] = h.ring_count;

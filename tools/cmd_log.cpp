@@ -121,7 +121,7 @@ int run(App& app) {
   Json document;
   document["pool"] = arguments.pool.path;
   document["epoch"] = h.epoch;
-  document["applied_id"] = h.applied;
+  document["checkpoint_id"] = h.checkpoint_id;
   document["records"] = Json::array();
   std::uint64_t shown = 0;
   const auto reports = pool.scan_rings([&](std::uint32_t ring, const log::RecordView& record) {
@@ -134,7 +134,7 @@ int run(App& app) {
     }
     fmt::print("id {:<10} {} ring {} position {} bytes {} transactions {}{}\n", record.id(),
                kind_name(record.kind()), ring, record.position, bytes, record.transactions(),
-               record.id() <= h.applied ? " (applied)" : "");
+               record.id() <= h.checkpoint_id ? " (applied)" : "");
     if (arguments.entries)
       entries_of(record, h.ring_bytes, [](const log::Entry& e) { fmt::print("{}\n", line_of(e)); });
   });
@@ -163,7 +163,7 @@ int run(App& app) {
     print_json(document);
   else
     fmt::print("{} records, {} in {} rings; {} shown; home holds every transaction up to id {}\n",
-               grouped(total), human_bytes(bytes), h.ring_count, grouped(shown), h.applied);
+               grouped(total), human_bytes(bytes), h.ring_count, grouped(shown), h.checkpoint_id);
   return damaged ? exit_problem : exit_ok;
 }
 

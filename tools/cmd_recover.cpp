@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "perdure/engine/any.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "tools/command.hpp"
 #include "tools/json.hpp"
 #include "tools/progress.hpp"
@@ -34,7 +34,7 @@ int run(App& app) {
   who.engine_any = true;
   who.layout_any = true;
   const auto begun = std::chrono::steady_clock::now();
-  auto file = pool::PoolFile::open(how, who).value();
+  auto file = pool::OpenPool::open(how, who).value();
   const std::string engine = engine_of(file->header());
   const engine::Entry* const entry = engine::find_family(engine);
   if (entry == nullptr) {
@@ -60,7 +60,7 @@ int run(App& app) {
     j["transactions"] = report.transactions;
     j["bytes"] = report.bytes;
     j["rolled_back"] = report.rolled_back;
-    j["last_id"] = report.was_clean ? file->header().applied : report.last_id;
+    j["last_id"] = report.was_clean ? file->header().checkpoint_id : report.last_id;
     j["recovery_seconds"] = report.seconds;
     j["seconds"] = seconds;
     print_json(j);

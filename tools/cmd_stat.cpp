@@ -55,7 +55,7 @@ Json describe(const engine::StatReader& reader, const pool::Header& h) {
   j["aborts"] = get(transactions, &Transactions::aborts);
   j["last_id"] = last;
   j["durable_id"] = safe;
-  j["applied_id"] = get(transactions, &Transactions::applied_id);
+  j["checkpoint_id"] = get(transactions, &Transactions::checkpoint_id);
   j["lag"] = last > safe ? last - safe : 0;
   const auto* const log = reader.section<engine::LogCounters>();
   j["log_used_bytes"] = get(log, &engine::LogCounters::used_bytes);
@@ -83,7 +83,7 @@ void print_text(const Json& j) {
   fmt::print("commits:     {} ({} conflicts)\n", grouped(number("commits")),
              grouped(number("aborts")));
   fmt::print("ids:         last {}, durable {} (lag {}), applied to home {}\n", number("last_id"),
-             number("durable_id"), number("lag"), number("applied_id"));
+             number("durable_id"), number("lag"), number("checkpoint_id"));
   fmt::print("log:         {} of {} ({:.1f} %), {} checkpoints\n",
              human_bytes(number("log_used_bytes")), human_bytes(capacity), fill,
              grouped(number("checkpoints")));

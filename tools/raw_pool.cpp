@@ -46,7 +46,7 @@ std::vector<RingReport> RawPool::scan_rings(
   for (std::uint32_t i = 0; i < h.ring_count; ++i) {
     const medium::RingMap map = medium().map_ring(pool::ring_offset(h, i), h.ring_bytes).value();
     RingReport report{i, h.ring_head[i], {}};
-    std::uint64_t last = h.applied;
+    std::uint64_t last = h.checkpoint_id;
     report.scan =
         log::scan_ring(map, report.head, log::ring_seed(h.uuid, h.epoch, i), h.append_unit,
                        path_ + ": ring " + std::to_string(i), [&](const log::RecordView& record) {

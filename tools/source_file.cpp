@@ -15,7 +15,7 @@ namespace perdure::tool {
 namespace {
 
 constexpr std::size_t hash_block = 1 << 20;  // part of the identity: see source_file.hpp
-constexpr std::size_t least_read = 64 << 10;
+constexpr std::size_t min_read = 64 << 10;
 
 // Reads up to n bytes at an offset; fewer only at the end of the file.
 ssize_t read_at(int fd, char* to, std::size_t n, std::uint64_t offset) {
@@ -92,7 +92,7 @@ bool SourceFile::more() {
   buffer_offset_ += begin_;
   begin_ = 0;
   // A long record doubles the window, so the work stays linear.
-  const std::size_t had = buffer_.size(), want = had < least_read ? least_read : had;
+  const std::size_t had = buffer_.size(), want = had < min_read ? min_read : had;
   buffer_.resize(had + want);
   const ssize_t got = read_at(fd_, buffer_.data() + had, want, buffer_offset_ + had);
   if (got < 0) status_ = system_failure(path_, "read", errno);

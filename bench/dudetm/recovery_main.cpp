@@ -135,7 +135,7 @@ int main_of(int argc, char** argv) {
   app.add_option("--each", asked.each, "runs of a transaction (8)")->check(CLI::Range(1, 4096));
   app.add_option("--threads", asked.threads, "that recover (0: as many as the library finds)")
       ->check(CLI::Range(0, 8));
-  app.add_flag("--held", asked.held, "a record a transaction (order `held`), not one a group");
+  app.add_flag("--held", asked.held, "a record a transaction (strict order), not one a group");
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
   try {

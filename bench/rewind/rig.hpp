@@ -17,7 +17,7 @@
 #include "papers/rewind/nvm.hpp"
 #include "perdure/medium/delay.hpp"
 #include "perdure/pool/format.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace bench::rewind {
 
@@ -59,7 +59,7 @@ class Rig {
   double crash_and_recover(perdure::engine::Recovery& report) {
     manager_.reset();
     file_.reset();
-    file_ = perdure::pool::PoolFile::open(how_, identity()).value();
+    file_ = perdure::pool::OpenPool::open(how_, identity()).value();
     const auto start = Clock::now();
     Manager::recover(*file_, report, options_.composition).or_throw();
     file_->recovered(report.last_id);
@@ -103,11 +103,11 @@ class Rig {
     who.engine_any = true;
     who.layout_any = true;
     who.root_bytes = 64;
-    who.least_ring = 65536;
+    who.min_ring = 65536;
     return who;
   }
   void open() {
-    file_ = perdure::pool::PoolFile::open(how_, identity()).value();
+    file_ = perdure::pool::OpenPool::open(how_, identity()).value();
     file_->start_session(perdure::pool::ViewPolicy::shared).or_throw();
     table_ = (perdure::pool::first_chunk(file_->header().max_home_bytes) + 16) *
              perdure::pool::chunk_bytes;
@@ -122,7 +122,7 @@ class Rig {
 
   RigOptions options_;
   perdure::pool::OpenFile how_;
-  std::unique_ptr<perdure::pool::PoolFile> file_;
+  std::unique_ptr<perdure::pool::OpenPool> file_;
   std::unique_ptr<Manager> manager_;
   std::unique_ptr<perdure::log::NvmStore> nvm_;
   std::uint64_t table_ = 0;

@@ -78,7 +78,7 @@ class StxTree {
   using Leaf = typename Root::Leaf;
   using Inner = typename Root::Inner;
   static constexpr unsigned leaf_slots = Root::Shape::leaf, inner_slots = Root::Shape::inner,
-                            most_levels = 32;
+                            max_levels = 32;
 
  public:
   /// Returns false if the key exists.
@@ -96,7 +96,7 @@ class StxTree {
       Inner* inner;
       std::uint64_t slot, used;
     };
-    std::array<Step, most_levels> path;
+    std::array<Step, max_levels> path;
     std::size_t depth = 0;
     while (tx.get(node->level) != 0) {
       auto* const inner = static_cast<Inner*>(node);

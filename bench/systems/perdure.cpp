@@ -45,12 +45,12 @@ void add(Systems& systems, const std::string& name, const std::string& about, bo
        [choice = std::move(choice)](const Setting& setting) { return open(setting, choice); }});
 }
 
-/// An engine that can choose its order (`held` or `prefix`) can acknowledge before a transaction is
-/// durable.
+/// An engine that can choose its order (strict or pipelined) can acknowledge before a transaction
+/// is durable.
 bool decoupled(const perdure::engine::Entry& e) {
   perdure::engine::Config config;
   config.durability = perdure::async;
-  return e.identity(config).order == perdure::pool::Order::prefix;
+  return e.identity(config).order == perdure::pool::CommitOrder::pipelined;
 }
 
 }  // namespace

@@ -77,9 +77,9 @@ inline std::map<std::string, double> counters_of(const perdure::engine::Stats& s
           {"streamed_lines", n(s.medium.streamed_lines)},
           {"syncs", n(s.medium.syncs)},
           {"evictions", n(s.evictions)},
-          {"log_came", n(s.log_came)},
-          {"log_combined", n(s.log_combined)},
-          {"log_written", n(s.log_written)},
+          {"log_came", n(s.log_bytes_in)},
+          {"log_combined", n(s.log_bytes_combined)},
+          {"log_written", n(s.log_bytes_out)},
           {"bias_grants", n(s.bias_grants)},
           {"bias_revocations", n(s.bias_revocations)}};
 }

@@ -81,7 +81,7 @@ inline constexpr std::array<InstanceName, 4> names_private_none = {
 /// Returns where a pool's log `ring` lies.
 [[nodiscard]] log::TornPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
 /// The paper's three steps of recovery (section III-C), for all modes.
-Status recover(pool::PoolFile& file, Recovery& report);
+Status recover(pool::OpenPool& file, Recovery& report);
 
 /// XIL: a transaction's new values lie in the log.
 struct LogWrites {
@@ -111,14 +111,14 @@ class Bppm : public HomeAtCommit<Tm> {
 
   static pool::Identity identity(const Config& config) {
     pool::Identity who = Base::a_log_each(config);
-    who.least_ring = 16384;
+    who.min_ring = 16384;
     return who;
   }
-  static Status recover(pool::PoolFile& file, Recovery& report) {
+  static Status recover(pool::OpenPool& file, Recovery& report) {
     return bppm::recover(file, report);
   }
 
-  Bppm(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  Bppm(pool::OpenPool& file, const Config& config, const Recovery& recovery);
   ~Bppm();
 
   Context& context() {
@@ -130,7 +130,7 @@ class Bppm : public HomeAtCommit<Tm> {
   void wait_for_log_space(Context& context, LogSpace needed);
 
  private:
-  Status home_has(std::uint64_t id);
+  Status checkpoint_up_to(std::uint64_t id);
 
   using Base::core_, Base::heap_bits_, Base::tm_;
   const Mode mode_;

@@ -12,10 +12,10 @@
 namespace perdure::engine::bppm {
 
 template <class Tm, class Writes>
-Bppm<Tm, Writes>::Bppm(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+Bppm<Tm, Writes>::Bppm(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery),
       mode_(mode_of(file.header())),
-      bulk_(core_, file.header().applied) {
+      bulk_(core_, file.header().checkpoint_id) {
   for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
     log::TornLog& log = logs_.add(core_.medium, place_of(file.header(), i));
     if (file.read_only()) continue;
@@ -26,8 +26,8 @@ Bppm<Tm, Writes>::Bppm(pool::PoolFile& file, const Config& config, const Recover
   }
   if (mode_.truncation == Truncation::async && !file.read_only())
     truncator_ = std::make_unique<Truncator>(
-        core_.medium, file.header().applied, [this] { return tm_.domain.quiet_id(); },
-        [this](std::uint64_t x) { return logs_[0].note_x(x); });
+        core_.medium, file.header().checkpoint_id, [this] { return tm_.domain.low_watermark(); },
+        [this](std::uint64_t x) { return logs_[0].note_checkpoint_id(x); });
 }
 
 template <class Tm, class Writes>
@@ -141,8 +141,8 @@ std::uint64_t Bppm<Tm, Writes>::Context::commit(Durability) {
   if (written_.empty() && ops_.empty()) return this->end_read_only();
   const auto persist_all = [&](std::uint64_t drawn) {
     Status s = persist(drawn);
-    Row::add(row_.log_bytes,
-             (log_.committed().second - log_.committed().first + 1) * log::TornRecord::bytes);
+    ThreadCounters::add(row_.log_bytes, (log_.committed().second - log_.committed().first + 1) *
+                                            log::TornRecord::bytes);
     if (s.ok()) s = check_point(drawn);  // BPPM-1
     if (s.ok() && engine_.truncator_) engine_.truncator_->push(node_);
     return s;
@@ -189,7 +189,7 @@ void Bppm<Tm, Writes>::wait_for_log_space(Context& context, LogSpace needed) {
   // `full` means that the disk is full. The transaction was rolled back, and does not run again.
   if (log.lacks_blocks(records)) return log.prepare(records).or_throw();
   log.prepare_all().or_throw();
-  Status s = home_has(log.last_id());
+  Status s = checkpoint_up_to(log.last_id());
   if (s.ok()) s = log.truncate();
   if (!s.ok()) core_.poison(s);
   laps_.fetch_add(1, std::memory_order_relaxed);
@@ -197,15 +197,16 @@ void Bppm<Tm, Writes>::wait_for_log_space(Context& context, LogSpace needed) {
 
 // BPPM-2: afterwards the caller may truncate its log.
 template <class Tm, class Writes>
-Status Bppm<Tm, Writes>::home_has(std::uint64_t id) {
+Status Bppm<Tm, Writes>::checkpoint_up_to(std::uint64_t id) {
   if (truncator_) return truncator_->wait(id);
   if (mode_.truncation != Truncation::bulk) return {};
-  return bulk_.home_has(id, tm_.domain, [this](std::uint64_t x) { return logs_[0].note_x(x); });
+  return bulk_.checkpoint_up_to(id, tm_.domain,
+                                [this](std::uint64_t x) { return logs_[0].note_checkpoint_id(x); });
 }
 
 template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::checkpoint() {
-  return Base::checkpoint([this](std::uint64_t id) { return home_has(id); });
+  return Base::checkpoint([this](std::uint64_t id) { return checkpoint_up_to(id); });
 }
 
 template <class Tm, class Writes>
@@ -217,7 +218,7 @@ Status Bppm<Tm, Writes>::close() {
     // The header has the last ids before the logs that hold them are wiped.
     if (s.ok())
       s = core_.publish([this](pool::Header& h) {
-        h.applied = tm_.domain.clock.load(std::memory_order_acquire);
+        h.checkpoint_id = tm_.domain.clock.load(std::memory_order_acquire);
       });
     for (std::size_t i = 0; i < logs_.size(); ++i)
       if (s.ok()) s = logs_[i].wipe();
@@ -234,7 +235,9 @@ Stats Bppm<Tm, Writes>::stats() {
   s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
   s.durable_id = this->durable_id();
   const bool in_bulk = mode_.truncation == Truncation::bulk;
-  s.applied_id = truncator_ ? truncator_->x() : in_bulk ? bulk_.x() : s.durable_id;
+  s.checkpoint_id = truncator_ ? truncator_->checkpoint_id()
+                    : in_bulk  ? bulk_.checkpoint_id()
+                               : s.durable_id;
   for (std::size_t i = 0; i < logs_.size(); ++i)
     s.log_used += logs_[i].used() * log::TornRecord::bytes;
   s.checkpoints = in_bulk ? bulk_.times() : laps_.load(std::memory_order_relaxed);

@@ -86,14 +86,14 @@ void replay(medium::Medium& medium, const pool::Header& header, const Committed&
 
 }  // namespace
 
-Status recover(pool::PoolFile& file, Recovery& report) {
+Status recover(pool::OpenPool& file, Recovery& report) {
   const pool::Header& header = file.header();
   medium::Medium& medium = file.medium();
 
   const log::TornControl first = TornLog::control(medium, place_of(header, 0));
   if (!first.damage.ok()) return first.damage;
   // mutant: bppm-recovery-skips-covered
-  const std::uint64_t x = std::max(header.applied, first.x);
+  const std::uint64_t x = std::max(header.checkpoint_id, first.x);
   report.last_id = x;
   std::vector<Committed> committed;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {

@@ -148,9 +148,9 @@ class TornLog {
   Status note_home(std::uint64_t id) noexcept { return control_word(home_word, id); }
   /// Notes the checkpoint id: the data region durably holds all logs' transactions up to `x`.
   /// Called for the first log. It costs a fence.
-  Status note_x(std::uint64_t x) noexcept { return control_word(x_word, x); }
-  /// Begins the next generation. Preconditions: note_home() or note_x() covers all of this one, no
-  /// transaction is in progress, prepare_all() has succeeded. It costs two fences.
+  Status note_checkpoint_id(std::uint64_t x) noexcept { return control_word(x_word, x); }
+  /// Begins the next generation. Preconditions: note_home() or note_checkpoint_id() covers all of
+  /// this one, no transaction is in progress, prepare_all() has succeeded. It costs two fences.
   Status truncate() noexcept;
 
   /// Reads the control after a crash.

@@ -102,14 +102,14 @@ class TornSum {
   void add(const TornRecord& r) noexcept { fold_.add(r.data, r.meta); }
   [[nodiscard]] std::uint64_t value(TornKind kind, std::uint64_t value, std::uint64_t position,
                                     std::uint64_t last_commit) const noexcept {
-    base::Fold fold = fold_;
+    base::Checksum fold = fold_;
     fold.add(value, position * 8 + static_cast<std::uint64_t>(kind));
     fold.add(last_commit, 0);
     return fold.value() >> 16;
   }
 
  private:
-  base::Fold fold_;
+  base::Checksum fold_;
 };
 
 }  // namespace perdure::log

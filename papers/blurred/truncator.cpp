@@ -6,8 +6,8 @@
 namespace perdure::engine::bppm {
 
 Truncator::Truncator(medium::Medium& medium, std::uint64_t x, std::function<std::uint64_t()> quiet,
-                     std::function<Status(std::uint64_t)> note_x)
-    : medium_(medium), quiet_(std::move(quiet)), note_x_(std::move(note_x)), x_(x) {}
+                     std::function<Status(std::uint64_t)> note_checkpoint_id)
+    : medium_(medium), quiet_(std::move(quiet)), note_x_(std::move(note_checkpoint_id)), x_(x) {}
 
 // Called under the mutex.
 bool Truncator::start() noexcept {
@@ -25,12 +25,12 @@ void Truncator::push(Node& one) noexcept {
 
 Status Truncator::wait(std::uint64_t id) {
   std::unique_lock lock(mutex_);
-  while (failure_.ok() && !stopping_ && x() < id) {
+  while (failure_.ok() && !stopping_ && checkpoint_id() < id) {
     wanted_ = true;
     if (!start() && !working_) round(lock);
     wake_.notify_one();
     // A transaction below `id` may still be pending, and no thread notifies this one when it ends.
-    if (x() < id) done_.wait_for(lock, std::chrono::milliseconds(1));
+    if (checkpoint_id() < id) done_.wait_for(lock, std::chrono::milliseconds(1));
   }
   return failure_;
 }
@@ -72,11 +72,12 @@ void Truncator::round(std::unique_lock<std::mutex>& lock) {
     // The data region has the transaction before X may cover it.
     if (s = medium_.fence(); !s.ok()) break;
   }
-  if (s.ok() && quiet > x()) s = note_x_(quiet);
+  if (s.ok() && quiet > checkpoint_id()) s = note_x_(quiet);
   lock.lock();
   working_ = false;
   if (s.ok()) {
-    if (quiet > x()) x_.store(quiet, std::memory_order_release);  // pairs with the acquire in x()
+    if (quiet > checkpoint_id())
+      x_.store(quiet, std::memory_order_release);  // pairs with the acquire in checkpoint_id()
     rounds_.fetch_add(1, std::memory_order_relaxed);
   } else {
     failure_ = s;

@@ -31,9 +31,9 @@ class Truncator {
   /// A list of one element, made before the commit, where memory may still run out.
   using Node = std::list<Lines>;
 
-  /// `quiet` returns an id up to which all have pushed. `note_x` makes X durable.
+  /// `quiet` returns an id up to which all have pushed. `note_checkpoint_id` makes X durable.
   Truncator(medium::Medium& medium, std::uint64_t x, std::function<std::uint64_t()> quiet,
-            std::function<Status(std::uint64_t)> note_x);
+            std::function<Status(std::uint64_t)> note_checkpoint_id);
   ~Truncator() { stop(); }
   Truncator(const Truncator&) = delete;
   Truncator& operator=(const Truncator&) = delete;
@@ -44,7 +44,9 @@ class Truncator {
   /// the medium's failure.
   Status wait(std::uint64_t id);
   // Acquire: pairs with the release in round(): X is durable.
-  [[nodiscard]] std::uint64_t x() const noexcept { return x_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t checkpoint_id() const noexcept {
+    return x_.load(std::memory_order_acquire);
+  }
   [[nodiscard]] std::uint64_t rounds() const noexcept {
     return rounds_.load(std::memory_order_relaxed);
   }

@@ -8,16 +8,16 @@
 namespace perdure::log {
 namespace {
 
-constexpr std::size_t least_slots = 1024;
+constexpr std::size_t min_slots = 1024;
 
 // The maximum number of lines of a span's bitmap: that of the smallest blocks. A span lies at a
 // multiple of a chunk, so the low bits of its offset are free to hold the number.
-constexpr std::uint64_t most_bitmap_lines = [] {
+constexpr std::uint64_t max_bitmap_lines = [] {
   std::uint64_t most = 0;
   for (const pool::ClassInfo& c : pool::classes) most = c.first / 64 > most ? c.first / 64 : most;
   return most;
 }();
-static_assert(most_bitmap_lines < pool::chunk_bytes);
+static_assert(max_bitmap_lines < pool::chunk_bytes);
 
 bool is_op(const Entry& e) { return e.kind == EntryKind::alloc || e.kind == EntryKind::free; }
 
@@ -25,7 +25,7 @@ bool is_op(const Entry& e) { return e.kind == EntryKind::alloc || e.kind == Entr
 
 void Combiner::configure(std::uint64_t max_home_bytes) {
   first_chunk_ = pool::first_chunk(max_home_bytes);
-  rehash(least_slots);
+  rehash(min_slots);
 }
 
 std::size_t Combiner::slot_of(std::uint64_t line) const noexcept {
@@ -64,7 +64,7 @@ std::uint64_t Combiner::span_of(const pool::HeapOp& op) const noexcept {
 
 bool Combiner::in_bitmap(std::uint64_t line) const noexcept {
   const std::uint64_t offset = line * 64, chunk = offset / pool::chunk_bytes * pool::chunk_bytes;
-  if (offset - chunk >= most_bitmap_lines * 64) return false;
+  if (offset - chunk >= max_bitmap_lines * 64) return false;
   for (auto at = std::lower_bound(spans_.begin(), spans_.end(), chunk);
        at != spans_.end() && *at - chunk < pool::chunk_bytes; ++at)
     // Spans of several classes may have been here one after the other.
@@ -143,7 +143,7 @@ void Combiner::clear() noexcept {
   // The index shrinks again, so that one large group does not make each small one after it as
   // expensive.
   std::size_t slots = index_.size();
-  while (slots > least_slots && slots / 16 > lines_.size()) slots /= 2;
+  while (slots > min_slots && slots / 16 > lines_.size()) slots /= 2;
   index_.resize(slots);
   std::fill(index_.begin(), index_.end(), 0);
   lines_.clear();

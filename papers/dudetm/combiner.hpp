@@ -39,7 +39,7 @@ class Combiner {
   /// Returns an upper bound in words on what write() will write if one more transaction of `more`
   /// words is added.
   [[nodiscard]] std::uint64_t bound(std::uint64_t more = 0) const noexcept {
-    const std::uint64_t by_lines = lines_.size() * most_a_line + ops_.size() * 2 + more,
+    const std::uint64_t by_lines = lines_.size() * max_a_line + ops_.size() * 2 + more,
                         as_they_came = came_ + more;
     return by_lines < as_they_came ? by_lines : as_they_came;
   }
@@ -52,7 +52,7 @@ class Combiner {
 
  private:
   // Three runs of two words, each with a key and padding.
-  static constexpr std::uint64_t most_a_line = 12;
+  static constexpr std::uint64_t max_a_line = 12;
   struct Line {
     std::uint64_t line = 0;  ///< offset in the data region / 64
     std::uint64_t mask = 0;  ///< which words have a value

@@ -78,7 +78,7 @@ DtmCalls::~DtmCalls() {
 }
 
 void* DtmCalls::root_address() const noexcept {
-  pool::PoolFile& file = state_->running.file();
+  pool::OpenPool& file = state_->running.file();
   return file.view() + file.header().root_offset;
 }
 
@@ -148,7 +148,7 @@ void DtmCalls::wait(std::uint64_t id) {
 
 engine::Stats DtmCalls::stats() { return state_->running.engine->stats(); }
 
-pool::PoolFile& DtmCalls::file() noexcept { return state_->running.file(); }
+pool::OpenPool& DtmCalls::file() noexcept { return state_->running.file(); }
 
 void DtmCalls::close() {
   if (state_->context().inside())

@@ -30,7 +30,7 @@
 
 #include "perdure/api/layout.hpp"
 #include "perdure/api/options.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::paper {
 
@@ -85,7 +85,7 @@ class DtmCalls {
   /// has.
   void wait(std::uint64_t id);
   [[nodiscard]] engine::Stats stats();
-  [[nodiscard]] pool::PoolFile& file() noexcept;
+  [[nodiscard]] pool::OpenPool& file() noexcept;
   /// Closes the pool. Throws error(invalid) while a transaction is open.
   void close();
 

@@ -38,13 +38,13 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
 
  public:
   static constexpr const char* name = "dudetm";
-  static constexpr bool stamps = tm::has_stamps<Tm>;
+  static constexpr bool timestamps = tm::has_timestamps<Tm>;
   // A page's touching ID (the id of the last transaction that stored to it) is compared with the id
   // up to which the log has been replayed, so ids must be dense.
-  static constexpr bool paged = !stamps;
+  static constexpr bool paged = !timestamps;
   static_assert(!paged || tm::reads_elsewhere<typename Tm::Context>);
   // Isolation has ended before the record is written.
-  static constexpr bool prefix_only = stamps;
+  static constexpr bool pipelined_only = timestamps;
 
   class Context;
 
@@ -52,7 +52,7 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
     return Base::identity_of(variant_of(config).order, config);
   }
   static Status supported() {
-    if constexpr (stamps) return Tm::supported();
+    if constexpr (timestamps) return Tm::supported();
     return {};
   }
   /// Returns whether the shadow has a limit.
@@ -60,7 +60,7 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
     return config.options.get<papers::DudetmOptions>().shadow_size != 0;
   }
 
-  Dudetm(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  Dudetm(pool::OpenPool& file, const Config& config, const Recovery& recovery);
   ~Dudetm() { background_.stop(); }
 
   [[gnu::always_inline]] Context& context() {
@@ -80,14 +80,14 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
   friend Base;
   template <class, class, class>
   friend class engine::RedoContext;
-  using Base::background_, Base::core_, Base::held_, Base::rings_, Base::tm_, Base::writer_;
+  using Base::background_, Base::core_, Base::strict_, Base::rings_, Base::tm_, Base::writer_;
 
   /// Returns the number that the newest transaction whose commit has returned has, or will have, in
   /// its record. With timestamps only transactions that have been recorded count.
   [[nodiscard]] std::uint64_t last_recorded() const noexcept {
-    return stamps ? writer_.recorded() : tm::last_id<Tm>(tm_);
+    return timestamps ? writer_.recorded() : tm::last_id<Tm>(tm_);
   }
-  [[nodiscard]] std::uint64_t applied_id() noexcept;
+  [[nodiscard]] std::uint64_t checkpoint_id() noexcept;
   bool allocate_log(Context& context, std::uint64_t bytes);
   void start_replay();
   void group_transactions();
@@ -95,7 +95,7 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
   bool follow_log(std::chrono::microseconds nap);
   [[nodiscard]] bool nothing_to_follow() const noexcept;
   [[nodiscard]] bool persists_in_background() const noexcept {
-    return !held_ || this->async_seen_.load(std::memory_order_relaxed);
+    return !strict_ || this->async_seen_.load(std::memory_order_relaxed);
   }
   void evict();
   Status replay_up_to(std::uint64_t id);
@@ -103,7 +103,7 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
   // Both are null if the pool is read-only; paging_ also if the shadow has no limit.
   std::unique_ptr<Replay> replay_;
   std::unique_ptr<Paging> paging_;
-  std::atomic<std::uint64_t> applied_{0};  // used with timestamps
+  std::atomic<std::uint64_t> checkpoint_id_{0};  // used with timestamps
   // Used by the background thread for a group that is not full: its naps since the group began, and
   // since a transaction was added.
   unsigned group_naps_ = 0, idle_naps_ = 0;
@@ -269,14 +269,14 @@ std::uint64_t Dudetm<Tm>::Context::commit(Durability durability) {
     page_restarts_ = 0;
   };
   std::uint64_t id = 0;
-  if (engine_.held_)
+  if (engine_.strict_)
     id = this->commit_strict(drawn, ended);
-  else if (stamps || !engine_.writer_.promises())
+  else if (timestamps || !engine_.writer_.promises())
     id = commit_unpromised(durability);
   else
     id = this->commit_pipelined(durability, drawn, ended);
   // What is to be replayed is in the ring by now. Without the thread, wait_for_log_space() replays.
-  if (engine_.held_ || durability != Durability::async) (void)engine_.background_.notify();
+  if (engine_.strict_ || durability != Durability::async) (void)engine_.background_.notify();
   return id;
 }
 
@@ -290,7 +290,7 @@ std::uint64_t Dudetm<Tm>::Context::commit_read_only(Durability durability) {
   const std::uint64_t seen = Base::commit_read_only(durability);
   // This timestamp is in a receipt and above all that was committed. durable() rises to it only
   // when a thread does a step of the log writer.
-  if constexpr (stamps)
+  if constexpr (timestamps)
     if (update_ && durability == Durability::async) engine_.commit_waits_for_nobody(seen);
   return seen;
 }
@@ -309,7 +309,7 @@ std::uint64_t Dudetm<Tm>::Context::commit_unpromised(Durability durability) {
   const auto apply = [&] {
     if (!ops_.empty()) this->apply_heap_ops();  // before the push, so that durable() covers them
   };
-  if constexpr (stamps) {
+  if constexpr (timestamps) {
     tm_.commit(apply, [&](std::uint64_t number) {
       id = number;
       volatile_.push(number, record_.payload(), words);

@@ -16,27 +16,27 @@
 namespace perdure::engine::dudetm {
 
 template <class Tm>
-Dudetm<Tm>::Dudetm(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : Base(file, config, recovery), applied_(file.header().applied) {
-  if constexpr (stamps) writer_.configure([this] { return tm_.complete(); });
+Dudetm<Tm>::Dudetm(pool::OpenPool& file, const Config& config, const Recovery& recovery)
+    : Base(file, config, recovery), checkpoint_id_(file.header().checkpoint_id) {
+  if constexpr (timestamps) writer_.configure([this] { return tm_.complete(); });
   if (!file.read_only()) {
     start_replay();
     group_transactions();
   }
-  Core::show_stats(*this);
+  EngineBase::show_stats(*this);
 }
 
 template <class Tm>
 void Dudetm<Tm>::start_replay() {
   const pool::Header& header = core_.file.header();
   std::function<std::uint64_t()> quiet;
-  if (held_)
+  if (strict_)
     quiet = [this] {
-      const std::uint64_t id = tm_.domain.quiet_id();  // read first, as in durable_id()
+      const std::uint64_t id = tm_.domain.low_watermark();  // read first, as in durable_id()
       return std::min(id, core_.first_lost() - 1);
     };
-  replay_ =
-      std::make_unique<Replay>(core_, rings_, std::move(quiet), writer_.kept(), header.applied);
+  replay_ = std::make_unique<Replay>(core_, rings_, std::move(quiet), writer_.kept(),
+                                     header.checkpoint_id);
   const auto& options = core_.config.options.template get<papers::DudetmOptions>();
   if (options.shadow_size == 0) return;
   const ShadowPaging how = options.shadow_paging;
@@ -53,8 +53,8 @@ void Dudetm<Tm>::start_replay() {
 template <class Tm>
 void Dudetm<Tm>::group_transactions() {
   const Variant variant = variant_of(core_.config);
-  const bool promises = !variant.unbounded && !stamps;
-  if (held_ || (variant.group == 0 && promises)) return;
+  const bool promises = !variant.unbounded && !timestamps;
+  if (strict_ || (variant.group == 0 && promises)) return;
   log::Grouping grouping{variant.group, variant.compress, core_.file.header().max_home_bytes, {}};
   if (!promises)
     grouping.wait_for_log_space = [this] {
@@ -73,7 +73,7 @@ Dudetm<Tm>::Context::Context(Dudetm& engine, int slot)
            variant_of(engine.core_.config).unbounded) {
   if (core_.file.read_only()) return;
   // This covers what most transactions need. If it is refused, their commits will be refused.
-  if (!engine.held_ && slot < base::max_threads && (stamps || !engine.writer_.promises()))
+  if (!engine.strict_ && slot < base::max_threads && (timestamps || !engine.writer_.promises()))
     (void)engine.writer_.allow(1, allowance_);
   if (!engine.paging_) return;
   pages_.emplace(*engine.paging_, slot);
@@ -95,7 +95,7 @@ template <class Tm>
 Status Dudetm<Tm>::replay_up_to(std::uint64_t id) {
   if (Status s = this->wait(id); !s.ok()) return s;
   while (replay_->reproduced() < id) {
-    if (core_.state() & Core::poisoned_bit) return core_.why();
+    if (core_.state() & EngineBase::poisoned_bit) return core_.why();
     // In the strict order the record of a lower id may not be in its ring yet.
     if (!replay_->apply(~std::uint64_t{0})) std::this_thread::yield();
   }
@@ -116,7 +116,7 @@ void Dudetm<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   const auto [bytes, lack] = needed;
   if (lack == Lack::log_space && allocate_log(context, bytes)) return;
   const log::Ring& ring = context.ring_;
-  if (!held_) {
+  if (!strict_) {
     if (Status s = writer_.wait(tm::last_id<Tm>(tm_)); !s.ok()) core_.poison(s);
     if (lack == Lack::volatile_log) return;  // it is empty now
     if (ring.used() + writer_.outstanding() + bytes > ring.bytes()) replay_->settle();
@@ -129,7 +129,8 @@ void Dudetm<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
 template <class Tm>
 bool Dudetm<Tm>::allocate_log(Context& context, std::uint64_t bytes) {
   try {
-    if (held_ || (!stamps && writer_.promises())) return Base::allocate_log(context.ring_, bytes);
+    if (strict_ || (!timestamps && writer_.promises()))
+      return Base::allocate_log(context.ring_, bytes);
     const std::uint64_t words = bytes / 8;  // this is more than the record's payload
     if (context.allowance_ >= writer_.bytes_for(words)) return false;
     writer_.allow(words, context.allowance_).or_throw();
@@ -143,11 +144,11 @@ bool Dudetm<Tm>::allocate_log(Context& context, std::uint64_t bytes) {
 template <class Tm>
 Status Dudetm<Tm>::checkpoint() {
   if (core_.state() != 0) return core_.why();
-  if (!held_)
+  if (!strict_)
     if (Status s = this->wait(tm::last_id<Tm>(tm_)); !s.ok()) return s;
   const std::uint64_t id = last_recorded();
-  while (replay_->applied() < id) {
-    if (core_.state() & Core::poisoned_bit) return core_.why();
+  while (replay_->checkpoint_id() < id) {
+    if (core_.state() & EngineBase::poisoned_bit) return core_.why();
     // In the strict order the record of a lower id may not be in its ring yet.
     if (!replay_->settle()) std::this_thread::yield();
   }
@@ -160,9 +161,9 @@ Status Dudetm<Tm>::checkpoint() {
 template <class Tm>
 bool Dudetm<Tm>::persist(std::chrono::microseconds nap) {
   // Naps get longer, up to 5 ms.
-  constexpr unsigned most_naps = 400;
+  constexpr unsigned max_naps = 400;
   if (writer_.waiting() == 0) group_naps_ = idle_naps_ = 0;
-  const bool whole = idle_naps_ == 0 && group_naps_ < most_naps;
+  const bool whole = idle_naps_ == 0 && group_naps_ < max_naps;
   const std::uint64_t bytes = writer_.bytes_written(), transactions = writer_.recorded();
   const auto outcome = writer_.step(whole);
   ++group_naps_;
@@ -204,13 +205,14 @@ bool Dudetm<Tm>::nothing_to_follow() const noexcept {
 // With timestamps: the durable timestamp of a moment when the data region had all that was
 // recorded.
 template <class Tm>
-std::uint64_t Dudetm<Tm>::applied_id() noexcept {
-  if (replay_ && !stamps) return replay_->applied();
-  std::uint64_t id = applied_.load(std::memory_order_relaxed);
-  if (!replay_ || !stamps) return id;
+std::uint64_t Dudetm<Tm>::checkpoint_id() noexcept {
+  if (replay_ && !timestamps) return replay_->checkpoint_id();
+  std::uint64_t id = checkpoint_id_.load(std::memory_order_relaxed);
+  if (!replay_ || !timestamps) return id;
   const std::uint64_t durable = writer_.durable();  // read first: what it covers is recorded by now
-  if (replay_->applied() < writer_.recorded()) return id;
-  while (id < durable && !applied_.compare_exchange_weak(id, durable, std::memory_order_relaxed)) {}
+  if (replay_->checkpoint_id() < writer_.recorded()) return id;
+  while (id < durable &&
+         !checkpoint_id_.compare_exchange_weak(id, durable, std::memory_order_relaxed)) {}
   return std::max(id, durable);
 }
 
@@ -218,14 +220,14 @@ template <class Tm>
 Stats Dudetm<Tm>::stats() {
   Stats s;
   this->fill(s);
-  s.applied_id = applied_id();
+  s.checkpoint_id = checkpoint_id();
   s.shadow_pages = paging_ ? paging_->copies() : 0;
   s.paged_by_software = paging_ && paging_->frames() != nullptr;
   s.evictions = paging_ ? paging_->evictions() : 0;
-  s.log_came = writer_.bytes_came();
-  s.log_combined = writer_.bytes_combined();
+  s.log_bytes_in = writer_.bytes_in();
+  s.log_bytes_combined = writer_.bytes_combined();
   s.checkpoints = replay_ ? replay_->rounds() : 0;
-  if constexpr (stamps) {
+  if constexpr (timestamps) {
     s.aborts += tm_.unseen_aborts();
     s.without_lock = tm_.committed();
   }

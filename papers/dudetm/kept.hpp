@@ -22,12 +22,12 @@ namespace perdure::log {
 
 class Kept {
  public:
-  static constexpr std::uint64_t most_words = 8 << 20;  ///< 64 MiB
+  static constexpr std::uint64_t max_words = 8 << 20;  ///< 64 MiB
 
   /// Stores the payload of the record at ring position `position`. Positions rise.
   void put(std::uint64_t position, const std::uint64_t* payload, std::uint64_t n) {
     const std::lock_guard lock(mutex_);
-    if (words_ + n > most_words) return;
+    if (words_ + n > max_words) return;
     try {
       payloads_.emplace_back(position, std::vector<std::uint64_t>(payload, payload + n));
       words_ += n;

@@ -49,19 +49,19 @@ struct DudetmOptions {
 
   /// Returns `invalid`, with the name of the option that is out of range.
   [[nodiscard]] Status check(const std::string& path) const {
-    constexpr std::uint32_t most_together = 1 << 24;
-    constexpr std::uint64_t least_log = 4096, most_log = std::uint64_t{16} << 30,
-                            least_shadow = 16 << 10;
+    constexpr std::uint32_t max_together = 1 << 24;
+    constexpr std::uint64_t min_log = 4096, max_log = std::uint64_t{16} << 30,
+                            min_shadow = 16 << 10;
     const auto refused = [&](const char* option, std::uint64_t found, const char* expected) {
       return failure(Code::invalid, path,
                      std::string("DudetmOptions::") + option + " " + std::to_string(found),
                      expected, "leave it 0");
     };
-    if (persist_group > most_together)
+    if (persist_group > max_together)
       return refused("persist_group", persist_group, "1 to 2^24, or 0");
-    if (volatile_log != 0 && (volatile_log < least_log || volatile_log > most_log))
+    if (volatile_log != 0 && (volatile_log < min_log || volatile_log > max_log))
       return refused("volatile_log", volatile_log, "4 KiB to 16 GiB, or 0 for 1 MiB");
-    if (shadow_size != 0 && shadow_size < least_shadow)
+    if (shadow_size != 0 && shadow_size < min_shadow)
       return refused("shadow_size", shadow_size, "16 KiB or more, or 0 for no limit");
     if (reproduce_threads != 1)
       return failure(Code::invalid, path,

@@ -11,7 +11,8 @@
 //     nothing else. A step is too late to allocate the bytes (ALLOC-1). So each thread has an
 //     allowance of bytes that are allocated, and a commit that would exceed it asks for more before
 //     it draws its id.
-//   Commit timestamps with gaps as ids (tm/stamps.hpp): the next transaction is not known by its
+//   Commit timestamps with gaps as ids (tm/timestamps.hpp): the next transaction is not known by
+//   its
 //     number. The TM says up to which timestamp F every transaction is in its volatile log. A step
 //     merges the logs up to F and gives consecutive numbers to what it takes, so records and
 //     recovery are the same as without timestamps. Acknowledgements are by timestamp:
@@ -74,7 +75,7 @@ class Persister final : public LogWriter {
     return waiting_.load(std::memory_order_relaxed);
   }
   /// Return the bytes of payload that were added to groups, and the bytes after combination.
-  [[nodiscard]] std::uint64_t bytes_came() const noexcept {
+  [[nodiscard]] std::uint64_t bytes_in() const noexcept {
     return came_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t bytes_combined() const noexcept {

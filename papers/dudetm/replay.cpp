@@ -9,8 +9,8 @@
 
 namespace perdure::engine::dudetm {
 
-Replay::Replay(Core& core, ThreadLogs<log::Ring>& rings, std::function<std::uint64_t()> quiet,
-               log::Kept& kept, std::uint64_t applied)
+Replay::Replay(EngineBase& core, ThreadLogs<log::Ring>& rings, std::function<std::uint64_t()> quiet,
+               log::Kept& kept, std::uint64_t checkpoint_id)
     : core_(core),
       rings_(rings),
       count_(rings.size()),
@@ -20,8 +20,8 @@ Replay::Replay(Core& core, ThreadLogs<log::Ring>& rings, std::function<std::uint
       settling_to_(count_),  // sized here, so that a checkpoint begins without allocating
       cursors_(count_),
       masks_(core.config.options.get<papers::DudetmOptions>().reproduce_threads),
-      applied_(applied),
-      reproduced_(applied) {}
+      checkpoint_id_(checkpoint_id),
+      reproduced_(checkpoint_id) {}
 
 // Adds a record to the round. Returns false if it can't be unpacked.
 bool Replay::add(const log::RecordView& record) {
@@ -49,7 +49,7 @@ bool Replay::apply(std::uint64_t most) {
 }
 
 bool Replay::apply_locked(std::uint64_t most) {
-  if (core_.state() & Core::poisoned_bit) return false;
+  if (core_.state() & EngineBase::poisoned_bit) return false;
   // The low watermark is read before the tails, so what it covers lies below them. What lies below
   // a tail is durable, because append_fence moves the tail after its fence. A failed append poisons
   // the pool, and nothing of it is replayed.
@@ -60,7 +60,7 @@ bool Replay::apply_locked(std::uint64_t most) {
   for (std::size_t i = 0; i < count_; ++i) cursors_[i] = {applied_to_[i], rings_[i].tail()};
   const std::size_t unit = core_.medium.append_unit();
   std::uint64_t last = reproduced_.load(std::memory_order_relaxed);
-  while (bytes < most && own_bytes_ < log::most_unpacked) {
+  while (bytes < most && own_bytes_ < log::max_unpacked) {
     std::size_t next = count_;  // the ring whose record has the lowest id
     std::uint64_t lowest = x;
     for (std::size_t i = 0; i < count_; ++i) {
@@ -107,10 +107,10 @@ void Replay::begin_settlement() {
   for (log::LineMasks& masks : masks_) masks.begin();
 }
 
-// Writes back about `most_lines` lines, or what is left.
-bool Replay::slice_locked(std::uint64_t most_lines) {
+// Writes back about `max_lines` lines, or what is left.
+bool Replay::slice_locked(std::uint64_t max_lines) {
   bool done = true;
-  for (log::LineMasks& masks : masks_) done = masks.write_back(core_.medium, most_lines) && done;
+  for (log::LineMasks& masks : masks_) done = masks.write_back(core_.medium, max_lines) && done;
   // The data region must be durable before the header says that these records are no longer needed.
   // Another thread may publish that header.
   if (Status s = core_.medium.fence(); !s.ok()) return core_.poison(s), true;
@@ -119,12 +119,12 @@ bool Replay::slice_locked(std::uint64_t most_lines) {
   // mutant: replay-truncates-before-header
   const Status s = core_.publish([&](pool::Header& h) {
     // mutant: replay-checkpoint-id
-    h.applied = settling_id_;
+    h.checkpoint_id = settling_id_;
     for (std::size_t i = 0; i < count_; ++i) h.ring_head[i] = settling_to_[i];
   });
   if (!s.ok()) return core_.poison(s), true;
   settling_ = false;
-  applied_.store(settling_id_, std::memory_order_relaxed);
+  checkpoint_id_.store(settling_id_, std::memory_order_relaxed);
   rounds_.fetch_add(1, std::memory_order_relaxed);
   // mutant: replay-truncates-before-header-late
   // Only now may the bytes be overwritten (RING-2).
@@ -137,7 +137,7 @@ bool Replay::settle_slice(bool begin) {
   // 128 lines take about 8 us at 1 GB/s.
   const std::uint64_t lines = std::clamp<std::uint64_t>(rings_[0].bytes() / 8192, 4, 128);
   const std::lock_guard lock(mutex_);
-  if (core_.state() & Core::poisoned_bit) return false;
+  if (core_.state() & EngineBase::poisoned_bit) return false;
   if (!settling_) {
     if (!begin || unsettled() == 0) return false;
     begin_settlement();
@@ -151,7 +151,7 @@ bool Replay::settle() {
   bool did = apply_locked(~std::uint64_t{0});
   for (int rest = settling_ ? 2 : 1; rest > 0; --rest) {
     // First the checkpoint that had begun, then what has been applied since.
-    if (core_.state() & Core::poisoned_bit) return false;
+    if (core_.state() & EngineBase::poisoned_bit) return false;
     if (!settling_ && unsettled() == 0) break;
     if (!settling_) begin_settlement();
     did = slice_locked(~std::uint64_t{0});

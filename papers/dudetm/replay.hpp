@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "papers/dudetm/kept.hpp"
-#include "perdure/engine/core.hpp"
+#include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/thread_logs.hpp"
 #include "perdure/log/packed.hpp"
 #include "perdure/log/redo.hpp"
@@ -35,8 +35,8 @@ class Replay {
  public:
   /// `quiet` returns the low watermark; it is null in the pipelined order. `kept` has the cached
   /// payloads of packed records.
-  Replay(Core& core, ThreadLogs<log::Ring>& rings, std::function<std::uint64_t()> quiet,
-         log::Kept& kept, std::uint64_t applied);
+  Replay(EngineBase& core, ThreadLogs<log::Ring>& rings, std::function<std::uint64_t()> quiet,
+         log::Kept& kept, std::uint64_t checkpoint_id);
 
   /// Applies what is durable, about `most` bytes of it, so that the data region shows it. Returns
   /// false if there was nothing to do. After a failure of the medium the core is poisoned. Unpacked
@@ -53,8 +53,8 @@ class Replay {
     return unsettled_.load(std::memory_order_relaxed);
   }
   /// Returns the checkpoint id X: the data region durably holds every transaction up to it.
-  [[nodiscard]] std::uint64_t applied() const noexcept {
-    return applied_.load(std::memory_order_relaxed);
+  [[nodiscard]] std::uint64_t checkpoint_id() const noexcept {
+    return checkpoint_id_.load(std::memory_order_relaxed);
   }
   /// Returns the id up to which the data region shows every transaction to a thread that reads it.
   /// A page that is dropped from the shadow relies on it (PAGING-2).
@@ -75,9 +75,9 @@ class Replay {
   bool apply_locked(std::uint64_t most);
   void note_unsettled() noexcept;
   void begin_settlement();
-  bool slice_locked(std::uint64_t most_lines);
+  bool slice_locked(std::uint64_t max_lines);
 
-  Core& core_;
+  EngineBase& core_;
   ThreadLogs<log::Ring>& rings_;
   const std::size_t count_;
   const std::function<std::uint64_t()> quiet_;
@@ -96,7 +96,7 @@ class Replay {
   std::vector<log::Payload> payloads_;                // one round's
   std::vector<std::vector<std::uint64_t>> unpacked_;  // those of them that are not in a ring
   std::uint64_t own_bytes_ = 0;                       // the size of unpacked payloads
-  std::atomic<std::uint64_t> applied_, reproduced_, rounds_{0}, unsettled_{0};
+  std::atomic<std::uint64_t> checkpoint_id_, reproduced_, rounds_{0}, unsettled_{0};
 };
 
 }  // namespace perdure::engine::dudetm

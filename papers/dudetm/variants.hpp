@@ -33,7 +33,7 @@ inline constexpr std::array<InstanceName, 4> dudetm_stm_names = {
      {"dudetm-combined/stm", "dudetm"}}};
 
 struct Variant {
-  pool::Order order = pool::Order::prefix;
+  pool::CommitOrder order = pool::CommitOrder::pipelined;
   std::uint64_t volatile_words = 1 << 17;  ///< size of a thread's volatile log: 1 MiB
   bool unbounded = false;
   std::uint64_t group = 0;
@@ -43,7 +43,7 @@ struct Variant {
 [[nodiscard]] inline Variant variant_of(const Config& config) noexcept {
   Variant variant;
   const std::string_view name = config.instance.substr(0, config.instance.find('/'));
-  if (name == "dudetm-sync") variant.order = pool::Order::held;
+  if (name == "dudetm-sync") variant.order = pool::CommitOrder::strict;
   variant.unbounded = name == "dudetm-inf";
   const bool combined = name == "dudetm-combined";
   const auto& options = config.options.get<papers::DudetmOptions>();

@@ -8,7 +8,7 @@ namespace perdure::log {
 
 // An AVL tree of n nodes is less than 1.4405 log2(n + 2) high (Knuth, TAOCP 3, 6.2.3). On the way
 // back a double rotation changes eight words: three heights, four links, and the link from above.
-std::uint64_t AtomicAvlTree::most_writes(std::uint64_t size) noexcept {
+std::uint64_t AtomicAvlTree::max_writes(std::uint64_t size) noexcept {
   const auto bits = static_cast<std::uint64_t>(std::bit_width(size + 2));
   return (bits * 37 / 25 + 1) * 8 + 4;
 }

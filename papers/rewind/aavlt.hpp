@@ -38,17 +38,17 @@ class AtomicAvlTree {
   /// for a record of its own, and one for a node.
   [[nodiscard]] static std::uint64_t lines_of_operation(std::uint64_t size,
                                                         std::uint64_t each) noexcept {
-    return (most_writes(size) + 1) * each + 1;
+    return (max_writes(size) + 1) * each + 1;
   }
   /// Returns whether there is space to insert `n` more, each with a line of its caller's.
   [[nodiscard]] bool fits(std::uint64_t n, std::uint64_t each) const noexcept {
     return arena_.free_lines() >= 2 * n + lines_of_operation(size_ + n, each) &&
-           log_.fits((most_writes(size_ + n) + 1) * each);
+           log_.fits((max_writes(size_ + n) + 1) * each);
   }
 
   /// Allocates the memory that operations on a tree of up to `most` records need. Throws
   /// std::bad_alloc.
-  void prepare(std::uint64_t most) { writes_.reserve(most_writes(most)); }
+  void prepare(std::uint64_t most) { writes_.reserve(max_writes(most)); }
   /// Inserts a record. `key` is not in the tree.
   void insert(std::uint64_t key, std::uint64_t record) noexcept;
   /// Removes a record. `key` is in the tree.
@@ -81,7 +81,7 @@ class AtomicAvlTree {
   };
   /// Returns how many words an operation may change: a link or a height in each node of a path, and
   /// in the nodes of the rotations along it.
-  [[nodiscard]] static std::uint64_t most_writes(std::uint64_t size) noexcept;
+  [[nodiscard]] static std::uint64_t max_writes(std::uint64_t size) noexcept;
 
   // The tree as the operation has changed it so far.
   [[nodiscard]] std::uint64_t get(std::uint64_t at) const noexcept;

@@ -86,7 +86,7 @@ struct AriesRecord {
 
  private:
   [[nodiscard]] std::uint64_t sum(std::uint64_t seed) const noexcept {
-    base::Fold fold(seed);
+    base::Checksum fold(seed);
     fold.add(words[0], words[2]);
     fold.add(words[3], words[4]);
     fold.add(words[5], words[6]);

@@ -34,7 +34,7 @@ Status Manager::checkpoint(std::uint64_t x) {
   // mutant: rewind-flush-before-header
   if (Status s = medium_.flush_all(); !s.ok()) return s;  // REWIND-4
   // mutant: rewind-header-before-removal, rewind-flush-before-header-late
-  const Status published = file_.publish([&](pool::Header& h) { h.applied = x; });
+  const Status published = file_.publish([&](pool::Header& h) { h.checkpoint_id = x; });
   if (!published.ok()) return published;
   for (auto& l : logs_) {
     // The mutex is held for 64 records at a time: other threads append in between, and no other

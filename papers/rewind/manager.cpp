@@ -39,7 +39,7 @@ log::RewindPlace place_of(const medium::Medium& medium, const pool::Header& head
 
 }  // namespace
 
-Manager::Manager(pool::PoolFile& file, const Composition& how, Use use)
+Manager::Manager(pool::OpenPool& file, const Composition& how, Use use)
     : file_(file), medium_(file.medium()), how_(how) {
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < header.ring_count; ++i)

@@ -36,7 +36,7 @@
 #include "papers/rewind/rewind_log.hpp"
 #include "perdure/engine/engine.hpp"
 #include "perdure/pool/heap.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "perdure/tm/write_set.hpp"
 
 namespace perdure::engine::rewind {
@@ -92,7 +92,7 @@ class Manager {
  public:
   using Use = log::RewindLog::Use;
   /// `use`: the logs of a rehearsal write nothing.
-  Manager(pool::PoolFile& file, const Composition& how, Use use = Use::real);
+  Manager(pool::OpenPool& file, const Composition& how, Use use = Use::real);
 
   /// Allocates what a session needs before its first transaction: a few records in each log
   /// (ALLOC-1). Returns `full` where the disk is full.
@@ -139,7 +139,7 @@ class Manager {
   /// heap ops are stored.
   Status checkpoint(std::uint64_t x);
 
-  static Status recover(pool::PoolFile& file, Recovery& report, const Composition& how);
+  static Status recover(pool::OpenPool& file, Recovery& report, const Composition& how);
 
   [[nodiscard]] std::uint64_t records() const noexcept;
   [[nodiscard]] std::uint64_t logs() const noexcept { return logs_.size(); }
@@ -174,7 +174,7 @@ class Manager {
   void store_now(const Transaction& tx, std::uint64_t offset, std::uint64_t value) noexcept;
   void drain(ManagedLog& log, Transaction& tx) noexcept;
 
-  pool::PoolFile& file_;
+  pool::OpenPool& file_;
   medium::Medium& medium_;
   const Composition how_;
   std::vector<std::unique_ptr<ManagedLog>> logs_;

@@ -17,8 +17,8 @@ struct RewindOptions {
 
   /// Returns ok, or `invalid` for a value out of range.
   [[nodiscard]] Status check(const std::string& path) const {
-    constexpr std::uint32_t most_in_a_group = 1000;  // a bucket's cells
-    if (log_group != 1 && log_group <= most_in_a_group) return {};
+    constexpr std::uint32_t max_in_a_group = 1000;  // a bucket's cells
+    if (log_group != 1 && log_group <= max_in_a_group) return {};
     return failure(
         Code::invalid, path, "RewindOptions::log_group " + std::to_string(log_group),
         "2 to 1000, or 0 for the engine's own",

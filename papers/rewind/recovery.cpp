@@ -37,7 +37,7 @@ struct Xact {
 /// One recovery: the phases of section 4.5, each a function.
 class Recoverer {
  public:
-  Recoverer(pool::PoolFile& file, Manager& manager, Recovery& report)
+  Recoverer(pool::OpenPool& file, Manager& manager, Recovery& report)
       : file_(file),
         header_(file.header()),
         medium_(file.medium()),
@@ -147,7 +147,7 @@ class Recoverer {
   // all of what was rolled back, whose commit id is 0.
   // mutant: rewind-recovery-skips-covered, rewind-covered-id
   [[nodiscard]] bool covered(const Xact& x) const {
-    return x.status == Xact::finished && x.commit_id <= header_.applied;
+    return x.status == Xact::finished && x.commit_id <= header_.checkpoint_id;
   }
 
   // Redoes, without force, what has committed; heap ops where their transaction ended. Of a
@@ -233,7 +233,7 @@ class Recoverer {
     home_.flush();
   }
 
-  pool::PoolFile& file_;
+  pool::OpenPool& file_;
   const pool::Header& header_;
   medium::Medium& medium_;
   Manager& manager_;
@@ -248,7 +248,7 @@ class Recoverer {
 
 }  // namespace
 
-Status Manager::recover(pool::PoolFile& file, Recovery& report, const Composition& how) {
+Status Manager::recover(pool::OpenPool& file, Recovery& report, const Composition& how) {
   Manager manager(file, how);
   return Recoverer(file, manager, report).run();
 }

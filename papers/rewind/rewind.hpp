@@ -61,15 +61,15 @@ class Rewind : public HomeAtCommit<Tm> {
   static pool::Identity identity(const Config& config) {
     // One ring is the paper's shared log; more are its distributed log.
     pool::Identity who = Base::a_log_each(config);
-    who.least_ring = composition_of(config.instance).layers == 1 ? 16384 : 65536;
+    who.min_ring = composition_of(config.instance).layers == 1 ? 16384 : 65536;
     return who;
   }
-  static Status recover(pool::PoolFile& file, Recovery& report);
-  static Status prepare_log(pool::PoolFile& file) {
+  static Status recover(pool::OpenPool& file, Recovery& report);
+  static Status prepare_log(pool::OpenPool& file) {
     return Manager(file, composition_of(file.header())).reserve();
   }
 
-  Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  Rewind(pool::OpenPool& file, const Config& config, const Recovery& recovery);
 
   Context& context() {
     return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
@@ -84,7 +84,7 @@ class Rewind : public HomeAtCommit<Tm> {
   const Composition composition_;
   Manager manager_;
   std::mutex checkpointing_;
-  std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
+  std::atomic<std::uint64_t> checkpoints_{0}, checkpoint_id_{0};
   Contexts<Context> contexts_;
 };
 

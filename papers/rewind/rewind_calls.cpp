@@ -191,7 +191,7 @@ void RewindCalls::deallocate(TransactionId tID, void* block) {
 
 void RewindCalls::checkpoint() { state_->running.checkpoint().or_throw(); }
 
-pool::PoolFile& RewindCalls::file() noexcept { return state_->running.file(); }
+pool::OpenPool& RewindCalls::file() noexcept { return state_->running.file(); }
 
 engine::Stats RewindCalls::stats() { return state_->running.engine->stats(); }
 

@@ -36,7 +36,7 @@
 
 #include "perdure/api/layout.hpp"
 #include "perdure/api/options.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::paper {
 
@@ -88,7 +88,7 @@ class RewindCalls {
   /// 4.6).
   void checkpoint();
   [[nodiscard]] engine::Stats stats();
-  [[nodiscard]] pool::PoolFile& file() noexcept;
+  [[nodiscard]] pool::OpenPool& file() noexcept;
   /// Closes the pool. Throws `invalid` while a transaction runs.
   void close();
 

@@ -13,12 +13,12 @@
 namespace perdure::engine::rewind {
 
 template <class Tm>
-Status Rewind<Tm>::recover(pool::PoolFile& file, Recovery& report) {
+Status Rewind<Tm>::recover(pool::OpenPool& file, Recovery& report) {
   return Manager::recover(file, report, composition_of(file.header()));
 }
 
 template <class Tm>
-Rewind<Tm>::Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+Rewind<Tm>::Rewind(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery),
       composition_(
           composition_of(file.header(), config.options.get<papers::RewindOptions>().log_group)),
@@ -75,7 +75,7 @@ void Rewind<Tm>::Context::end_group() {
 
 template <class Tm>
 void Rewind<Tm>::Context::end() noexcept {
-  Row::add(row_.log_bytes, tx_.records * log::AriesRecord::bytes);
+  ThreadCounters::add(row_.log_bytes, tx_.records * log::AriesRecord::bytes);
   tx_.reset();
   needed_ = 0;
   ops_.clear();
@@ -153,17 +153,17 @@ void Rewind<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
 template <class Tm>
 Status Rewind<Tm>::checkpoint() {
   const std::lock_guard lock(checkpointing_);
-  if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
+  if ((core_.state() & ~EngineBase::read_only_bit) != 0) return core_.why();
   if (composition_.force) {  // each commit makes the data durable and clears the log
     manager_.compact();
     return {};
   }
-  const std::uint64_t x = tm_.domain.quiet_id();
+  const std::uint64_t x = tm_.domain.low_watermark();
   if (Status s = manager_.checkpoint(x); !s.ok()) {
     core_.poison(s);
     return s;
   }
-  applied_.store(x, std::memory_order_relaxed);
+  checkpoint_id_.store(x, std::memory_order_relaxed);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
@@ -185,7 +185,8 @@ Stats Rewind<Tm>::stats() {
   core_.fill(s);
   s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
   s.durable_id = this->durable_id();
-  s.applied_id = composition_.force ? s.durable_id : applied_.load(std::memory_order_relaxed);
+  s.checkpoint_id =
+      composition_.force ? s.durable_id : checkpoint_id_.load(std::memory_order_relaxed);
   if (!core_.file.read_only()) s.log_used = manager_.records() * log::AriesRecord::bytes;
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
   return s;

@@ -30,8 +30,8 @@ namespace perdure::log {
 class AliasPages {
  public:
   static constexpr std::uint64_t default_bytes = 1024,
-                                 least_bytes = papers::SoftwrapOptions::least_page_bytes,
-                                 most_bytes = papers::SoftwrapOptions::most_page_bytes;
+                                 min_bytes = papers::SoftwrapOptions::min_page_bytes,
+                                 max_bytes = papers::SoftwrapOptions::max_page_bytes;
 
   /// `page_bytes`: a power of two within the bounds. There is space for `entries` words in full
   /// pages.

@@ -23,7 +23,7 @@ class SoftWrapLocal : public Logged<Tm> {
   static constexpr const char* name = local_family;
   class Context;
 
-  SoftWrapLocal(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  SoftWrapLocal(pool::OpenPool& file, const Config& config, const Recovery& recovery);
 
   Context& context() {
     return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
@@ -34,7 +34,7 @@ class SoftWrapLocal : public Logged<Tm> {
   void wait_for_log_space(Context& context, LogSpace needed);
 
  private:
-  Status home_has(std::uint64_t id);
+  Status checkpoint_up_to(std::uint64_t id);
 
   using Base::core_, Base::heap_bits_, Base::tm_, Base::logs_;
   BulkPersistence bulk_;
@@ -67,7 +67,7 @@ class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
     log().word(offset_of(a), v);
   }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
-    if (n < Base::least_run) {
+    if (n < Base::min_run) {
       for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
       return;
     }

@@ -9,9 +9,9 @@
 namespace perdure::engine::softwrap {
 
 template <class Tm>
-SoftWrapLocal<Tm>::SoftWrapLocal(pool::PoolFile& file, const Config& config,
+SoftWrapLocal<Tm>::SoftWrapLocal(pool::OpenPool& file, const Config& config,
                                  const Recovery& recovery)
-    : Base(file, config, recovery), bulk_(core_, file.header().applied) {}
+    : Base(file, config, recovery), bulk_(core_, file.header().checkpoint_id) {}
 
 // The wrap's log is durable: stores its values to the data region, where other wraps find them.
 template <class Tm>
@@ -38,7 +38,7 @@ std::uint64_t SoftWrapLocal<Tm>::Context::commit(Durability) {
   };
   const auto persist = [&](std::uint64_t drawn) {
     const Status s = log().close(drawn);
-    Row::add(row_.log_bytes, log().lines() * medium::line_bytes);
+    ThreadCounters::add(row_.log_bytes, log().lines() * medium::line_bytes);
     if (s.ok()) go_home();  // SOFTWRAP-1
     return s;
   };
@@ -75,9 +75,9 @@ void SoftWrapLocal<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (log.fits(needed.bytes)) return;  // another thread has made space in a shared log
   // `full` means that the disk is full. The wrap was rolled back, and does not run again.
   if (log.lacks_blocks(0, needed.bytes)) return log.prepare(0, needed.bytes).or_throw();
-  Status s = home_has(log.last_id());
+  Status s = checkpoint_up_to(log.last_id());
   if (s.ok()) {
-    log.begin_bucket(0, bulk_.x());  // SOFTWRAP-2
+    log.begin_bucket(0, bulk_.checkpoint_id());  // SOFTWRAP-2
     // mutant: softwrap-local-base-fence
     // WRAPLOG-2 (papers/softwrap/wrap_log.hpp): before another thread's wrap is streamed to it.
     s = core_.medium.fence();
@@ -88,14 +88,15 @@ void SoftWrapLocal<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
 // Writes back all that was ever stored, then the checkpoint id X: afterwards the caller's log may
 // begin again (SOFTWRAP-2).
 template <class Tm>
-Status SoftWrapLocal<Tm>::home_has(std::uint64_t id) {
+Status SoftWrapLocal<Tm>::checkpoint_up_to(std::uint64_t id) {
   // mutant: softwrap-local-id-before-bucket-reuse
-  return bulk_.home_has(id, tm_.domain, [this](std::uint64_t x) { return logs_[0].note_x(x); });
+  return bulk_.checkpoint_up_to(id, tm_.domain,
+                                [this](std::uint64_t x) { return logs_[0].note_checkpoint_id(x); });
 }
 
 template <class Tm>
 Status SoftWrapLocal<Tm>::checkpoint() {
-  return Base::checkpoint([this](std::uint64_t id) { return home_has(id); });
+  return Base::checkpoint([this](std::uint64_t id) { return checkpoint_up_to(id); });
 }
 
 template <class Tm>
@@ -111,7 +112,7 @@ template <class Tm>
 Stats SoftWrapLocal<Tm>::stats() {
   Stats s;
   this->fill(s);
-  s.applied_id = bulk_.x();
+  s.checkpoint_id = bulk_.checkpoint_id();
   s.checkpoints = bulk_.times();
   return s;
 }

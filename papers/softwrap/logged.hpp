@@ -27,7 +27,7 @@ inline constexpr const char* local_family = "softwrap-local";
 [[nodiscard]] log::WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
 /// Section IV-C, for both variants: replays the closed wraps of all logs in the order of their ids;
 /// stale ones, which never closed, are bypassed.
-Status recover(pool::PoolFile& file, Recovery& report);
+Status recover(pool::OpenPool& file, Recovery& report);
 /// The same for the logs of a pool that is open and idle: when it returns, the data region durably
 /// holds what was closed above X (section IV-B).
 Status replay_closed(medium::Medium& medium, const pool::Header& header, Recovery& report);
@@ -41,15 +41,15 @@ class Logged : public HomeAtCommit<Tm> {
   static constexpr bool ring_records = false;
   static pool::Identity identity(const Config& config) {
     pool::Identity who = Base::a_log_each(config);
-    who.least_ring = 16384;
+    who.min_ring = 16384;
     return who;
   }
-  static Status recover(pool::PoolFile& file, Recovery& report) {
+  static Status recover(pool::OpenPool& file, Recovery& report) {
     return softwrap::recover(file, report);
   }
 
  protected:
-  Logged(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  Logged(pool::OpenPool& file, const Config& config, const Recovery& recovery);
   ~Logged() = default;
   /// The common part of close(), after a checkpoint.
   Status close_logs(Status s);
@@ -65,7 +65,8 @@ class WrapContext : public ContextBase<Tm> {
  protected:
   using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
       Base::row_, Base::tm_, Base::view_;
-  WrapContext(typename Tm::Shared& shared, Core& core, int slot, ThreadLogs<log::WrapLog>& logs)
+  WrapContext(typename Tm::Shared& shared, EngineBase& core, int slot,
+              ThreadLogs<log::WrapLog>& logs)
       : Base(shared, core, slot), use_(logs, slot), home_writer_(core.medium, max_home_) {}
   ~WrapContext() = default;
 
@@ -84,11 +85,11 @@ class WrapContext : public ContextBase<Tm> {
   void no_room(std::uint64_t bytes);
   /// From this many words on, words that are written at once share one log entry: separate entries
   /// of 12 bytes each would take no less.
-  static constexpr std::uint64_t least_run = 4;
+  static constexpr std::uint64_t min_run = 4;
   // Includes an entry for the segment before it.
   static constexpr std::uint64_t word_bytes = 2 * log::WrapRecord::entry_bytes;
   static constexpr std::uint64_t run_bytes(std::uint64_t n) {
-    return log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::most_in_run) + n * 8;
+    return log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::max_in_run) + n * 8;
   }
   void end_log() noexcept {
     open_ = false;

@@ -22,20 +22,20 @@ struct SoftwrapOptions {
   /// without it, and get `busy` where they need a table that it uses. 0: never.
   std::uint32_t long_wrap_ms = 10'000;
 
-  static constexpr std::uint32_t least_page_bytes = 512, most_page_bytes = 1 << 20;
+  static constexpr std::uint32_t min_page_bytes = 512, max_page_bytes = 1 << 20;
 
   /// Returns ok, or `invalid` for a value out of range.
   [[nodiscard]] Status check(const std::string& path) const {
     // 64: a single transaction of the library's own containers may need that many.
-    constexpr std::uint32_t least_aliases = 64, most_aliases = 1 << 28;
-    if (alias_entries != 0 && (alias_entries < least_aliases || alias_entries > most_aliases))
+    constexpr std::uint32_t min_aliases = 64, max_aliases = 1 << 28;
+    if (alias_entries != 0 && (alias_entries < min_aliases || alias_entries > max_aliases))
       return failure(Code::invalid, path,
                      "SoftwrapOptions::alias_entries " + std::to_string(alias_entries),
                      "64 to 2^28, or 0 for the engine's own",
                      "leave it 0; a table that is too small for a transaction grows by itself");
     if (alias_page_bytes != 0 &&
-        (!std::has_single_bit(alias_page_bytes) || alias_page_bytes < least_page_bytes ||
-         alias_page_bytes > most_page_bytes))
+        (!std::has_single_bit(alias_page_bytes) || alias_page_bytes < min_page_bytes ||
+         alias_page_bytes > max_page_bytes))
       return failure(Code::invalid, path,
                      "SoftwrapOptions::alias_page_bytes " + std::to_string(alias_page_bytes),
                      "a power of two from 512 to 2^20, or 0 for 1024", "leave it 0");

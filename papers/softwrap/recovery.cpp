@@ -17,7 +17,7 @@ using log::WrapLog;
 
 log::WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept {
   return {pool::ring_offset(header, ring), header.ring_bytes, log::ring_seed(header.uuid, 0, ring),
-          header.epoch, pool::engine_name(header) == global_family ? log::most_buckets : 1};
+          header.epoch, pool::engine_name(header) == global_family ? log::max_buckets : 1};
 }
 
 namespace {
@@ -50,7 +50,7 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Cl
 Status replay_closed(medium::Medium& medium, const pool::Header& header, Recovery& report) {
   const log::WrapControl first = WrapLog::control(medium, place_of(header, 0));
   if (!first.damage.ok()) return first.damage;
-  const std::uint64_t x = std::max(header.applied, first.ours ? first.x : 0);
+  const std::uint64_t x = std::max(header.checkpoint_id, first.ours ? first.x : 0);
   report.last_id = x;
   std::vector<Closed> closed;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
@@ -101,7 +101,7 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
   return medium.fence();  // the data region, before start_session's header or X may say so
 }
 
-Status recover(pool::PoolFile& file, Recovery& report) {
+Status recover(pool::OpenPool& file, Recovery& report) {
   return replay_closed(file.medium(), file.header(), report);
 }
 

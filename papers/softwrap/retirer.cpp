@@ -208,10 +208,10 @@ Status Retirer::flush_pushed(const Lines& lines, std::uint64_t x) {
     house_.medium.flush(house_.medium.log_bytes() + line, medium::line_bytes);
   // RETIRE-1: the data region, before X covers what it has.
   if (Status s = house_.medium.fence(); !s.ok()) return s;
-  if (x > this->x()) {
+  if (x > this->checkpoint_id()) {
     // mutant: softwrap-id-before-bucket-reuse
-    if (Status s = house_.note_x(x); !s.ok()) return s;
-    x_.store(x, std::memory_order_release);  // pairs with the acquire in x()
+    if (Status s = house_.note_checkpoint_id(x); !s.ok()) return s;
+    x_.store(x, std::memory_order_release);  // pairs with the acquire in checkpoint_id()
   }
   return {};
 }

@@ -9,7 +9,8 @@
 // values are stored to the data region, sorted by address so that each line is written back once,
 // flushed, and made durable by one fence; then the checkpoint id X says so. When no wrap reads the
 // table any more it is emptied.
-//   RETIRE-1 X is the low watermark (`quiet_id`) at the switch: for all wraps up to it, every value
+//   RETIRE-1 X is the low watermark (`low_watermark`) at the switch: for all wraps up to it, every
+//   value
 //            is in a table that has been retired by then.
 //   RETIRE-2 The data region gets values of closed wraps only (C). Wraps above X may be among them,
 //            in part: their logs are whole, and are replayed.
@@ -53,7 +54,7 @@ class Retirer {
     std::function<std::uint64_t()> quiet;
     /// Begins this bucket of all logs, with that base; the caller fences.
     std::function<void(unsigned, std::uint64_t)> begin_buckets;
-    std::function<Status(std::uint64_t)> note_x;  ///< makes X durable
+    std::function<Status(std::uint64_t)> note_checkpoint_id;  ///< makes X durable
     /// Replays from the logs what was closed above X, durably.
     std::function<Status()> replay;
     std::function<void(const Status&)> failed;  ///< called once, when the medium has failed
@@ -99,7 +100,9 @@ class Retirer {
     return __builtin_expect(expired_.load(std::memory_order_relaxed) > period, 0);
   }
   // Acquire: pairs with the release in flush_pushed(): X is durable.
-  [[nodiscard]] std::uint64_t x() const noexcept { return x_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t checkpoint_id() const noexcept {
+    return x_.load(std::memory_order_acquire);
+  }
   [[nodiscard]] std::uint64_t rounds() const noexcept {
     return rounds_.load(std::memory_order_relaxed);
   }

@@ -49,7 +49,7 @@ class SoftWrap : public Logged<Tm> {
   static constexpr const char* name = global_family;
   class Context;
 
-  SoftWrap(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  SoftWrap(pool::OpenPool& file, const Config& config, const Recovery& recovery);
   ~SoftWrap();
 
   Context& context() {
@@ -98,7 +98,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
     log().word(offset_of(a), v);
   }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
-    if (n < Base::least_run) {
+    if (n < Base::min_run) {
       for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
       return;
     }

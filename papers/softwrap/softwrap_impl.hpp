@@ -12,12 +12,12 @@
 namespace perdure::engine::softwrap {
 
 template <class Tm>
-Logged<Tm>::Logged(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+Logged<Tm>::Logged(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery) {
   for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
     log::WrapLog& log = logs_.add(this->core_.medium, place_of(file.header(), i));
     if (file.read_only()) continue;
-    if (Status s = log.format(file.header().applied); !s.ok()) {
+    if (Status s = log.format(file.header().checkpoint_id); !s.ok()) {
       this->core_.poison(s);
       return;
     }
@@ -28,7 +28,7 @@ template <class Tm>
 Status Logged<Tm>::close_logs(Status s) {
   // Acquire: pairs with the draw of the last id.
   const std::uint64_t clock = this->tm_.domain.clock.load(std::memory_order_acquire);
-  if (s.ok()) s = this->core_.publish([clock](pool::Header& h) { h.applied = clock; });
+  if (s.ok()) s = this->core_.publish([clock](pool::Header& h) { h.checkpoint_id = clock; });
   return s.ok() ? this->core_.file.close_clean(clock) : s;
 }
 
@@ -66,7 +66,7 @@ constexpr std::uint64_t or_else(std::uint64_t chosen, std::uint64_t unless) noex
 }
 
 template <class Tm>
-SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+SoftWrap<Tm>::SoftWrap(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery),
       tables_(or_else(options_of(config).alias_entries, default_alias_entries),
               or_else(options_of(config).alias_page_bytes, log::AliasPages::default_bytes)) {
@@ -79,10 +79,11 @@ SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recover
     return replay_closed(core_.medium, core_.file.header(), report);
   };
   retirer_ = std::make_unique<Retirer>(
-      Retirer::House{tables_, core_.medium, [this] { return tm_.domain.quiet_id(); }, begin_buckets,
-                     [this](std::uint64_t x) { return logs_[0].note_x(x); }, replay,
+      Retirer::House{tables_, core_.medium, [this] { return tm_.domain.low_watermark(); },
+                     begin_buckets,
+                     [this](std::uint64_t x) { return logs_[0].note_checkpoint_id(x); }, replay,
                      [this](const Status& s) { core_.poison(s); }},
-      file.header().applied, tables_.table(0).capacity(), options_of(config).long_wrap_ms);
+      file.header().checkpoint_id, tables_.table(0).capacity(), options_of(config).long_wrap_ms);
 }
 
 template <class Tm>
@@ -141,7 +142,7 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
   }
   const auto persist = [&](std::uint64_t drawn) {
     Status s = log().close(drawn);
-    Row::add(row_.log_bytes, log().lines() * medium::line_bytes);
+    ThreadCounters::add(row_.log_bytes, log().lines() * medium::line_bytes);
     if (s.ok() && !ops_.empty()) {
       {
         const std::lock_guard lock(engine_.heap_bits_);
@@ -217,7 +218,7 @@ void SoftWrap<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
 
 template <class Tm>
 Status SoftWrap<Tm>::checkpoint() {
-  if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
+  if ((core_.state() & ~EngineBase::read_only_bit) != 0) return core_.why();
   if (!retirer_) return {};
   Status s = retirer_->drain();
   return s.ok() || s.code() == Code::busy ? s : core_.why();  // it has poisoned the pool
@@ -240,7 +241,7 @@ Stats SoftWrap<Tm>::stats() {
   Stats s;
   this->fill(s);
   if (retirer_) {
-    s.applied_id = retirer_->x();
+    s.checkpoint_id = retirer_->checkpoint_id();
     s.checkpoints = retirer_->rounds();
     s.checkpoint_lines = retirer_->lines();
   }

@@ -24,7 +24,7 @@ class WrapCalls::State {
   virtual void free(void* block) = 0;
   virtual void checkpoint() = 0;
   virtual engine::Stats stats() = 0;
-  virtual pool::PoolFile& file() noexcept = 0;
+  virtual pool::OpenPool& file() noexcept = 0;
   virtual void end() = 0;  ///< aborts and closes; drops failures
   virtual Status close() = 0;
   [[nodiscard]] unsigned& depth() noexcept {
@@ -91,7 +91,7 @@ class Over final : public WrapCalls::State {
   }
   void checkpoint() override { running_.checkpoint().or_throw(); }
   engine::Stats stats() override { return running_.engine->stats(); }
-  pool::PoolFile& file() noexcept override { return running_.file(); }
+  pool::OpenPool& file() noexcept override { return running_.file(); }
   void end() override {
     if (running_.engine->core().state() != 0) return;
     // No thread may abort other threads' wraps: the pool stays as after a crash.
@@ -229,7 +229,7 @@ void WrapCalls::checkpoint() {
 
 engine::Stats WrapCalls::stats() { return state_->stats(); }
 
-pool::PoolFile& WrapCalls::file() noexcept { return state_->file(); }
+pool::OpenPool& WrapCalls::file() noexcept { return state_->file(); }
 
 void WrapCalls::close() {
   if (const unsigned n = state_->all_open(); n != 0)

@@ -33,7 +33,7 @@
 
 #include "perdure/api/layout.hpp"
 #include "perdure/api/options.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::paper {
 
@@ -77,7 +77,7 @@ class WrapCalls {
   /// empty. Throws `invalid` inside a wrap.
   void checkpoint();
   [[nodiscard]] engine::Stats stats();
-  [[nodiscard]] pool::PoolFile& file() noexcept;
+  [[nodiscard]] pool::OpenPool& file() noexcept;
   /// Closes the pool. Throws `invalid` while a wrap is open.
   void close();
 

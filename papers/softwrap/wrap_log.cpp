@@ -33,7 +33,7 @@ void WrapLog::begin_bucket(unsigned bucket, std::uint64_t base) noexcept {
   tail_[bucket].store(0, std::memory_order_relaxed);
 }
 
-Status WrapLog::note_x(std::uint64_t x) noexcept {
+Status WrapLog::note_checkpoint_id(std::uint64_t x) noexcept {
   start_word(x_word, x);
   // mutant: wrap-id-fence, call wrap-id-fence
   return medium_.fence();  // WRAPLOG-3: before a bucket begins again that had wraps up to x
@@ -50,7 +50,7 @@ void WrapLog::full() noexcept {
 
 void WrapLog::run(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) noexcept {
   while (n != 0) {
-    const std::uint64_t part = std::min(n, WrapRecord::most_in_run);
+    const std::uint64_t part = std::min(n, WrapRecord::max_in_run);
     entry(WrapRecord::run, offset / 8 | part << 40);
     for (std::uint64_t i = 0; i < part; ++i) {
       std::memcpy(&line_[units_], &values[i], 8);

@@ -74,14 +74,14 @@ struct WrapPlace {
   }
 };
 
-inline constexpr unsigned most_buckets = 3;
+inline constexpr unsigned max_buckets = 3;
 
 struct WrapControl {
   bool ours = false;                ///< there is a log of this session
   LogForm form = LogForm::checked;  ///< its own, for scan() and entries()
   Status damage;                    ///< `corrupt` where no crash leaves what was found (LAW-10)
   std::uint64_t x = 0;
-  std::array<std::uint64_t, most_buckets> base{};
+  std::array<std::uint64_t, max_buckets> base{};
 };
 
 /// A closed wrap that a scan has found: lines [first, last) of its bucket.
@@ -115,7 +115,7 @@ class WrapLog {
   void begin_bucket(unsigned bucket, std::uint64_t base) noexcept;
   /// Notes the checkpoint id: the data region durably holds all logs' wraps up to `x`. Called for
   /// the first log. It costs a fence.
-  Status note_x(std::uint64_t x) noexcept;
+  Status note_checkpoint_id(std::uint64_t x) noexcept;
 
   /// Returns how many bytes of entries one wrap may have at most.
   [[nodiscard]] std::uint64_t capacity() const noexcept {
@@ -230,9 +230,9 @@ class WrapLog {
 
   medium::Medium& medium_;
   const WrapPlace place_;
-  std::array<LogExtent, most_buckets> extent_;
-  std::array<std::atomic<std::uint64_t>, most_buckets> tail_{};  // lines
-  std::array<std::uint64_t, most_buckets> base_{};
+  std::array<LogExtent, max_buckets> extent_;
+  std::array<std::atomic<std::uint64_t>, max_buckets> tail_{};  // lines
+  std::array<std::uint64_t, max_buckets> base_{};
   std::uint64_t last_id_ = 0;
   // The state of the open wrap.
   unsigned bucket_ = 0;

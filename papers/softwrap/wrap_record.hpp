@@ -39,7 +39,7 @@ struct WrapRecord {
   static constexpr std::uint64_t entry_bytes = 12, check_bytes = 8, close_bytes = 8,
                                  long_close_bytes = 20;
   static constexpr unsigned segment_bits = 31;  ///< words
-  static constexpr std::uint64_t most_in_run = (1 << 24) - 1;
+  static constexpr std::uint64_t max_in_run = (1 << 24) - 1;
 
   [[nodiscard]] static constexpr std::uint32_t tag_of(std::uint64_t word) noexcept {
     return static_cast<std::uint32_t>(word & ((std::uint64_t{1} << segment_bits) - 1)) + 1;

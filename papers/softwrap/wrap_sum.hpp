@@ -6,11 +6,10 @@
 // Two sums of 64 bits run over the wrap's lines, with keys of their own: `sum`, of which the close
 // has 32 bits, and `check`, of which the last line has what space the entries and the close leave:
 // 64 bits, 32, or none. Both are bound to pool, session, log, bucket and base by their seed, and
-// each line is bound to its place in the bucket. Both are linear (base::Fold::linear), so a scan
-// that has read each line of a bucket once has the sums of any wrap as the difference of two
-// prefixes.
-// Order: the check is taken while its own bytes and the close's sum are 0; the sum then covers it.
-// Thread safety: plain values.
+// each line is bound to its place in the bucket. Both are linear (base::Checksum::linear), so a
+// scan that has read each line of a bucket once has the sums of any wrap as the difference of two
+// prefixes. Order: the check is taken while its own bytes and the close's sum are 0; the sum then
+// covers it. Thread safety: plain values.
 #pragma once
 
 #include <array>
@@ -76,7 +75,7 @@ class WrapSum {
     all.add(last);
     return all.linear();
   }
-  base::Fold sum_, check_;
+  base::Checksum sum_, check_;
 };
 
 /// The sum of logs of the first form: 32 bits, with keys counted from the wrap's first line.
@@ -85,19 +84,19 @@ class FirstWrapSum {
   FirstWrapSum(std::uint64_t seed, std::uint64_t first_line) noexcept : fold_(seed + first_line) {}
   void add(const std::byte* line) noexcept { add(fold_, line, ~std::uint64_t{0}); }
   [[nodiscard]] std::uint32_t close(const std::byte* line) const noexcept {
-    base::Fold fold = fold_;
+    base::Checksum fold = fold_;
     add(fold, line, 0xffffffff);
     return static_cast<std::uint32_t>(fold.value() >> 32);
   }
 
  private:
-  static void add(base::Fold& fold, const std::byte* line, std::uint64_t of_last) noexcept {
+  static void add(base::Checksum& fold, const std::byte* line, std::uint64_t of_last) noexcept {
     std::uint64_t w[8];
     std::memcpy(w, line, sizeof w);
     w[7] &= of_last;
     for (int i = 0; i < 8; i += 2) fold.add(w[i], w[i + 1]);
   }
-  base::Fold fold_;
+  base::Checksum fold_;
 };
 
 }  // namespace perdure::log

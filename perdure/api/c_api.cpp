@@ -16,7 +16,7 @@
 
 #include "perdure/api/erased.hpp"
 #include "perdure/base/thread_slot.hpp"
-#include "perdure/engine/core.hpp"
+#include "perdure/engine/engine_base.hpp"
 #include "perdure/tm/tm.hpp"
 
 struct perdure_pool {
@@ -210,7 +210,7 @@ void copy(const Stats& s, perdure_stats& out) noexcept {
          s.aborts,
          s.last_id,
          s.durable_id,
-         s.applied_id,
+         s.checkpoint_id,
          s.log_bytes,
          s.log_used,
          s.log_capacity,

@@ -88,7 +88,7 @@ class ErasedPool {
   [[nodiscard]] Status checkpoint() { return running_.checkpoint(); }
   [[nodiscard]] Status close() { return running_.close(); }
   [[nodiscard]] Stats stats() { return running_.engine->stats(); }
-  [[nodiscard]] pool::PoolFile& file() noexcept { return running_.file(); }
+  [[nodiscard]] pool::OpenPool& file() noexcept { return running_.file(); }
   /// The instance's name: a null-terminated literal.
   [[nodiscard]] std::string_view engine_name() const noexcept { return name_; }
 

@@ -132,8 +132,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   how.delays = options.delays;
   how.base = options.creation.base;
   how.uuid_seed = options.creation.uuid_seed;
-  auto file = medium != nullptr ? pool::PoolFile::open_on(std::move(medium), fresh, how, who)
-                                : pool::PoolFile::open(how, who);
+  auto file = medium != nullptr ? pool::OpenPool::open_on(std::move(medium), fresh, how, who)
+                                : pool::OpenPool::open(how, who);
   if (!file) return file.status();
   opened.file = std::move(*file);
   opened.file->drop_unless_kept();
@@ -150,10 +150,10 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   if (Status s = options.engine_options.fits(path, *chosen); !s.ok()) return s;
   if (Status s = runs_here(path, *chosen); !s.ok()) return s;
   // mutant: strict-pool-has-no-timestamps
-  if (chosen->prefix_only && header.order == pool::Order::held)
+  if (chosen->pipelined_only && header.order == pool::CommitOrder::strict)
     return failure(Code::incompatible, path,
-                   "a pool of order held, for engine '" + std::string(chosen->name) + "'",
-                   "one of order prefix",
+                   "a pool of strict commit order, for engine '" + std::string(chosen->name) + "'",
+                   "one of pipelined order",
                    "open it with another engine of its family, as " + family +
                        "/stm; a pool keeps the order it was made with");
   opened.index = static_cast<std::size_t>(chosen - candidates.data());
@@ -248,7 +248,7 @@ void Completions::add(std::uint64_t id, std::function<void(Status)> f) {
   impl_->changed.notify_all();
 }
 
-CheckReport compare_heap(const pool::PoolFile& file, const std::byte* home,
+CheckReport compare_heap(const pool::OpenPool& file, const std::byte* home,
                          std::vector<std::uint64_t> owned, bool walked) {
   CheckReport report;
   std::vector<std::uint64_t> allocated;

@@ -12,12 +12,12 @@
 
 #include "perdure/api/options.hpp"
 #include "perdure/engine/entry.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::detail {
 
 struct Opened {
-  std::unique_ptr<pool::PoolFile> file;
+  std::unique_ptr<pool::OpenPool> file;
   std::size_t index = 0;  ///< of the chosen entry
   engine::Config config;
   engine::Recovery recovery;
@@ -52,7 +52,7 @@ class Completions {
 
 /// The heap's part of check(): audits the bitmaps and directory of the data region at `home`, and
 /// compares them with `owned` (the offsets of the blocks that containers own).
-CheckReport compare_heap(const pool::PoolFile& file, const std::byte* home,
+CheckReport compare_heap(const pool::OpenPool& file, const std::byte* home,
                          std::vector<std::uint64_t> owned, bool walked);
 
 }  // namespace perdure::detail

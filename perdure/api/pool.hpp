@@ -40,7 +40,7 @@
 #include "perdure/api/tx.hpp"
 #include "perdure/api/walk.hpp"
 #include "perdure/engine/any.hpp"
-#include "perdure/engine/core.hpp"
+#include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/shadow/default_instances.hpp"
 
 namespace perdure {
@@ -67,10 +67,10 @@ class Running final : public DurabilitySource {
     const std::uint64_t closed = closed_at();
     return closed != 0 ? closed : engine->durable_id();
   }
-  /// `id` is that of a transaction whose update() has returned. In the strict order (`held`) that
+  /// `id` is that of a transaction whose update() has returned. In the strict order that
   /// transaction is durable, although an older one may not be so yet.
   [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override {
-    return !inherited() && (engine->held() || durable_now() >= id);
+    return !inherited() && (engine->strict() || durable_now() >= id);
   }
   void when_durable(std::uint64_t id, std::function<void(Status)> f) override {
     if (inherited()) return f(engine->core().why());
@@ -90,7 +90,7 @@ class Running final : public DurabilitySource {
     if (s.ok()) closed_at_.store(std::max(last, engine->durable_id()), std::memory_order_release);
     return s;
   }
-  [[nodiscard]] pool::PoolFile& file() noexcept { return *file_; }
+  [[nodiscard]] pool::OpenPool& file() noexcept { return *file_; }
   /// Returns whether this is a forked child's copy. Its threads, mapping and descriptors are the
   /// parent's, and another of the parent's threads may have held any of its mutexes: nothing of it
   /// is used except state() and why(), and it is never destroyed.
@@ -101,7 +101,7 @@ class Running final : public DurabilitySource {
   }
 
  private:
-  std::unique_ptr<pool::PoolFile> file_;
+  std::unique_ptr<pool::OpenPool> file_;
 
  public:
   std::unique_ptr<Engine> engine;
@@ -367,8 +367,8 @@ class Pool<Root, engines<Instances...>> {
   /// The pool's header: identity, sizes, format. Valid while the pool is open.
   [[nodiscard]] const pool::Header& header() { return file().header(); }
   /// The open file behind the pool, for tools and tests. Valid while the pool is open.
-  [[nodiscard]] pool::PoolFile& file() {
-    return with([](auto& running) -> pool::PoolFile& { return running.file(); });
+  [[nodiscard]] pool::OpenPool& file() {
+    return with([](auto& running) -> pool::OpenPool& { return running.file(); });
   }
   /// The name of the engine instance that the pool runs: "shadow". Valid for ever.
   [[nodiscard]] std::string_view engine_name() const noexcept { return name_; }
@@ -433,14 +433,14 @@ class Pool<Root, engines<Instances...>> {
   void shut() noexcept {
     if (std::exchange(root_, nullptr) == nullptr) return;
     const std::uint32_t state = with([](auto& running) { return running.engine->core().state(); });
-    if ((state & engine::Core::forked_bit) != 0) {
+    if ((state & engine::EngineBase::forked_bit) != 0) {
       // This is a forked child's copy. There is nothing here to end, and waiting for its threads
       // would take for ever.
       std::apply([](auto&... one) { ((void)one.release(), ...); }, running_);
       return;
     }
     try {
-      if ((state & ~engine::Core::read_only_bit) == 0)
+      if ((state & ~engine::EngineBase::read_only_bit) == 0)
         with([](auto& running) { (void)running.close(); });
     } catch (...) {  // the next opening recovers
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fold: the checksum that a log record accumulates store by store, and hash_bytes() over it for
+// Checksum: the checksum that a log record accumulates store by store, and hash_bytes() over it for
 // small structs.
 //
 // Construction: NH, the inner hash of UMAC (Black, Halevi, Krawczyk, Krovetz, Rogaway, "UMAC: Fast
@@ -27,9 +27,9 @@ namespace perdure::base {
   return x ^ (x >> 33);
 }
 
-class Fold {
+class Checksum {
  public:
-  explicit constexpr Fold(std::uint64_t seed = 0) noexcept
+  explicit constexpr Checksum(std::uint64_t seed = 0) noexcept
       : k1_(mix(seed + weyl1)), k2_(mix(seed + weyl2)) {}
 
   /// Adds one pair of words.
@@ -64,7 +64,7 @@ class Fold {
 /// The checksum of `n` bytes. A tail is padded with zeros, and the length is part of the checksum.
 [[nodiscard]] inline std::uint64_t hash_bytes(const void* data, std::size_t n,
                                               std::uint64_t seed) noexcept {
-  Fold fold(seed);
+  Checksum fold(seed);
   const auto* bytes = static_cast<const unsigned char*>(data);
   std::size_t at = 0;
   for (; at + 16 <= n; at += 16) {

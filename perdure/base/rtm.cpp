@@ -17,7 +17,7 @@ bool one_commits() noexcept {
     if (begin() != started) continue;
     unsigned processor;
     word = word + 1;
-    asm volatile("mfence" : : : "memory");  // the same fence as in tm/stamps.hpp
+    asm volatile("mfence" : : : "memory");  // the same fence as in tm/timestamps.hpp
     // Under a hypervisor RDTSCP may leave the guest, and with it the transaction.
     word = __rdtscp(&processor);
     end();

@@ -52,8 +52,8 @@ template <std::uint8_t Code>
 }
 
 /// Ok where hardware transactions can be used: the processor has them, one has committed, and the
-/// time-stamp counter, which orders them (tm/stamps.hpp), is invariant. Otherwise `unsupported`,
-/// with what was found. The check is made once.
+/// time-stamp counter, which orders them (tm/timestamps.hpp), is invariant. Otherwise
+/// `unsupported`, with what was found. The check is made once.
 [[nodiscard]] const Status& support();
 
 namespace detail {

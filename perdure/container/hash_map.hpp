@@ -362,7 +362,7 @@ class alignas(64) hash_map {
 
  private:
   /// In directory entries that one transaction adds as the map grows: 64 KiB.
-  static constexpr std::uint64_t most_at_once = 8192;
+  static constexpr std::uint64_t max_at_once = 8192;
 
   static std::uint64_t parent(std::uint64_t i) { return i & ~std::bit_floor(i); }
   static unsigned bucket_in(std::uint64_t h) {
@@ -419,7 +419,7 @@ class alignas(64) hash_map {
       }
     }
     tx.write(bucket, Node::make(tx, first, h, key, value));
-    if (count_.add(tx, 1, h) > n * Buckets) extend(tx, n + std::min(n, most_at_once));
+    if (count_.add(tx, 1, h) > n * Buckets) extend(tx, n + std::min(n, max_at_once));
     return true;
   }
 

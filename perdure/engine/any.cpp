@@ -51,7 +51,7 @@ const Entry* first(Is&& is) {
   return found == entries.end() ? nullptr : &*found;
 }
 
-std::unique_ptr<Any::Behind> make_named(pool::PoolFile& file, const Config& config,
+std::unique_ptr<Any::Behind> make_named(pool::OpenPool& file, const Config& config,
                                         const Recovery& recovery) {
   const Entry* const entry = find_instance(config.instance);
   if (entry == nullptr)
@@ -63,7 +63,7 @@ std::unique_ptr<Any::Behind> make_named(pool::PoolFile& file, const Config& conf
 
 }  // namespace
 
-Any::Any(pool::PoolFile& file, const Config& config, const Recovery& recovery) {
+Any::Any(pool::OpenPool& file, const Config& config, const Recovery& recovery) {
   auto trace = TraceWriter::for_pool(file, config);  // this comes first, because it may fail
   behind_ = make_named(file, config, recovery);
   if (trace != nullptr) behind_ = record_workload(std::move(behind_), std::move(trace));

@@ -15,7 +15,7 @@
 #include <span>
 #include <string_view>
 
-#include "perdure/engine/core.hpp"
+#include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/entry.hpp"
 
 namespace perdure::engine {
@@ -64,17 +64,17 @@ class Any {
     virtual void wait_for_log_space(Context& context, LogSpace needed) = 0;
     virtual Status wait(std::uint64_t id) = 0;
     [[nodiscard]] virtual std::uint64_t durable_id() const noexcept = 0;
-    [[nodiscard]] virtual bool held() const noexcept = 0;
+    [[nodiscard]] virtual bool strict() const noexcept = 0;
     virtual Status checkpoint() = 0;
     virtual Status close() = 0;
     virtual Stats stats() = 0;
-    [[nodiscard]] virtual Core& core() noexcept = 0;
+    [[nodiscard]] virtual EngineBase& core() noexcept = 0;
   };
 
-  using Make = std::unique_ptr<Behind> (*)(pool::PoolFile&, const Config&, const Recovery&);
+  using Make = std::unique_ptr<Behind> (*)(pool::OpenPool&, const Config&, const Recovery&);
 
   /// Makes the engine that `config.instance` names.
-  Any(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  Any(pool::OpenPool& file, const Config& config, const Recovery& recovery);
 
   Context& context() { return behind_->context(); }
   void wait_for_log_space(Context& context, LogSpace needed) {
@@ -82,11 +82,11 @@ class Any {
   }
   Status wait(std::uint64_t id) { return behind_->wait(id); }
   [[nodiscard]] std::uint64_t durable_id() const noexcept { return behind_->durable_id(); }
-  [[nodiscard]] bool held() const noexcept { return behind_->held(); }
+  [[nodiscard]] bool strict() const noexcept { return behind_->strict(); }
   Status checkpoint() { return behind_->checkpoint(); }
   Status close() { return behind_->close(); }
   Stats stats() { return behind_->stats(); }
-  [[nodiscard]] Core& core() noexcept { return behind_->core(); }
+  [[nodiscard]] EngineBase& core() noexcept { return behind_->core(); }
 
  private:
   std::unique_ptr<Behind> behind_;

@@ -54,7 +54,7 @@ class ContextOver final : public Any::Context {
 template <class E>
 class Over final : public Any::Behind {
  public:
-  Over(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+  Over(pool::OpenPool& file, const Config& config, const Recovery& recovery)
       : engine_(file, config, recovery) {}
 
   Any::Context& context() override {
@@ -67,11 +67,11 @@ class Over final : public Any::Behind {
   }
   Status wait(std::uint64_t id) override { return engine_.wait(id); }
   std::uint64_t durable_id() const noexcept override { return engine_.durable_id(); }
-  bool held() const noexcept override { return engine_.held(); }
+  bool strict() const noexcept override { return engine_.strict(); }
   Status checkpoint() override { return engine_.checkpoint(); }
   Status close() override { return engine_.close(); }
   Stats stats() override { return engine_.stats(); }
-  Core& core() noexcept override { return engine_.core(); }
+  EngineBase& core() noexcept override { return engine_.core(); }
 
  private:
   E engine_;
@@ -79,7 +79,7 @@ class Over final : public Any::Behind {
 };
 
 template <class E>
-std::unique_ptr<Any::Behind> make_over(pool::PoolFile& file, const Config& config,
+std::unique_ptr<Any::Behind> make_over(pool::OpenPool& file, const Config& config,
                                        const Recovery& recovery) {
   return std::make_unique<Over<E>>(file, config, recovery);
 }

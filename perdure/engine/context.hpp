@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "perdure/engine/core.hpp"
+#include "perdure/engine/engine_base.hpp"
 #include "perdure/tm/tm.hpp"
 
 namespace perdure::engine {
@@ -22,7 +22,7 @@ class ContextBase {
 
   void begin(bool update) {
     if (__builtin_expect(core_.state() != 0, 0) &&
-        (update || (core_.state() & ~Core::read_only_bit) != 0))
+        (update || (core_.state() & ~EngineBase::read_only_bit) != 0))
       core_.refuse();
     tm_.begin(update);  // first: it may throw, to end another pool's transaction
     inside_ = true;
@@ -33,13 +33,13 @@ class ContextBase {
   [[nodiscard]] bool direct() const noexcept { return tm_.direct(); }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) { return tm_.read(a); }
   void backoff() noexcept {
-    Row::add(row_.aborts);
+    ThreadCounters::add(row_.aborts);
     tm_.backoff();
   }
   /// Returns the retries of this thread slot that no Conflict reported: a hardware transaction that
   /// aborts returns to begin().
   [[nodiscard]] std::uint64_t unseen_retries() const noexcept {
-    if constexpr (tm::has_stamps<Tm>)
+    if constexpr (tm::has_timestamps<Tm>)
       return tm_.unseen_aborts();
     else
       return 0;
@@ -74,7 +74,7 @@ class ContextBase {
   }
 
  protected:
-  ContextBase(typename Tm::Shared& shared, Core& core, int slot)
+  ContextBase(typename Tm::Shared& shared, EngineBase& core, int slot)
       : tm_(shared, slot),
         core_(core),
         row_(core.rows[static_cast<std::size_t>(slot)]),
@@ -98,15 +98,15 @@ class ContextBase {
   /// Ends a commit that changed something, after its locks are released.
   template <class Engine>
   void committed(Engine& engine) {
-    Row::add(row_.commits);
+    ThreadCounters::add(row_.commits);
     if (core_.poisoned()) core_.refuse();
-    if (shows_.due()) Core::show_stats(engine);
+    if (shows_.due()) EngineBase::show_stats(engine);
   }
   /// Makes a transaction durable, within the TM's commit and so before its locks are released:
   /// persist() -> Status, which throws nothing. Its failure poisons the pool and marks the id as
   /// lost before any thread sees the transaction. Where the pool is poisoned already, `poisoned` is
   /// called instead of `persist`: the transaction may not become durable without those whose stores
-  /// it read or overwrote (LAW-9, Core::lost). Returns false if the transaction is lost.
+  /// it read or overwrote (LAW-9, EngineBase::lost). Returns false if the transaction is lost.
   template <class Persist, class Poisoned>
   [[nodiscard]] [[gnu::always_inline]] bool persist_or_lose(std::uint64_t id, Persist&& persist,
                                                             Poisoned&& poisoned) {
@@ -163,8 +163,8 @@ class ContextBase {
 
   typename Tm::Context tm_;
   bool inside_ = false, update_ = false;
-  Core& core_;
-  Row& row_;
+  EngineBase& core_;
+  ThreadCounters& row_;
   pool::Heap& heap_;
   std::byte* const view_;
   const std::uint64_t max_home_;
@@ -173,8 +173,8 @@ class ContextBase {
 
  private:
   [[gnu::always_inline]] void count_read() {
-    Row::add(row_.reads);
-    if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
+    ThreadCounters::add(row_.reads);
+    if (core_.poisoned()) core_.refuse();  // what it read may be lost (EngineBase::lost)
   }
 };
 

@@ -33,7 +33,7 @@
 #include "perdure/engine/engine_options.hpp"
 #include "perdure/log/progress.hpp"
 #include "perdure/medium/medium.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure {
 
@@ -69,7 +69,7 @@ struct Config {
   std::string_view instance;  ///< its registered name: a literal
   Durability durability = Durability::durable;
   Isolation isolation = Isolation::full;
-  /// Strict order (`held`): the number of writers with a ring of their own; others share one.
+  /// Strict order: the number of writers with a ring of their own; others share one.
   std::uint32_t threads = 8;
   bool fence_is_sync = false;  ///< of the medium
   EngineOptions options;       ///< options of single engines
@@ -103,7 +103,7 @@ struct Stats {
   std::uint64_t without_lock = 0;
   /// The newest id, the id up to which all are durable, and the checkpoint id. Those of `htm` are
   /// commit timestamps, as in receipts, whereas the header and the log count transactions.
-  std::uint64_t last_id = 0, durable_id = 0, applied_id = 0;
+  std::uint64_t last_id = 0, durable_id = 0, checkpoint_id = 0;
   std::uint64_t log_bytes = 0;  ///< appended since opening
   /// Bytes of the log that hold records still needed, and bytes that it has in all.
   std::uint64_t log_used = 0, log_capacity = 0;
@@ -116,7 +116,7 @@ struct Stats {
   /// DudeTM, paged: each access asks a table for its page.
   bool paged_by_software = false;
   /// DudeTM: payload bytes before combination, after it, and written to the log.
-  std::uint64_t log_came = 0, log_combined = 0, log_written = 0;
+  std::uint64_t log_bytes_in = 0, log_bytes_combined = 0, log_bytes_out = 0;
   /// How often one thread was given the pool for itself, without locks, and how often another took
   /// that back.
   std::uint64_t bias_grants = 0, bias_revocations = 0;
@@ -127,7 +127,7 @@ struct Stats {
 };
 
 /// An engine instance E. It is built after recovery and start_session and destroyed before the
-/// PoolFile. Context: one thread's transaction.
+/// OpenPool. Context: one thread's transaction.
 ///   E::tm_name                       the name of its concurrency control; the registry has the
 ///                                    instance's names
 ///   E::identity(config)              what creation writes in the header (order, rings)
@@ -141,12 +141,12 @@ struct Stats {
 ///   E::ring_records                  its rings hold the records of log/record.hpp; other engines
 ///                                    have their own logs
 ///   E::supported()                   optional: whether this machine can run it
-///   E::prefix_only                   optional: it can't open a pool of the strict order (`held`)
+///   E::pipelined_only                   optional: it can't open a pool of the strict order
 ///   context()                        the calling thread's context
 ///   context.begin(update), read(a), write(a, v), write_words(a, src, n), alloc(n), free(p),
 ///   direct(), commit(d), rollback(), backoff()
 ///   wait_for_log_space(context, needed), wait(id), durable_id(), close(), checkpoint(), stats()
-///   held()                           a commit that has returned is durable (strict order)
+///   strict()                           a commit that has returned is durable (strict order)
 // clang-format off
 template <class E>
 concept Engine =
@@ -165,7 +165,7 @@ concept Engine =
   { c.rollback() };
   { e.wait(n) } -> std::same_as<Status>;
   { e.durable_id() } -> std::same_as<std::uint64_t>;
-  { e.held() } -> std::same_as<bool>;
+  { e.strict() } -> std::same_as<bool>;
   { e.checkpoint() } -> std::same_as<Status>;
   { e.close() } -> std::same_as<Status>;
   { e.stats() } -> std::same_as<Stats>;

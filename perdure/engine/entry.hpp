@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "perdure/engine/engine.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::engine {
 
@@ -26,14 +26,14 @@ struct Entry {
   Isolation isolation;
   pool::ViewPolicy view;
   pool::Identity (*identity)(const Config&);  ///< all except the engine's name
-  Status (*recover)(pool::PoolFile&, Recovery&);
+  Status (*recover)(pool::OpenPool&, Recovery&);
   /// Allocates what its session needs of the log beyond each ring's first page.
-  Status (*prepare_log)(pool::PoolFile&) = nullptr;
+  Status (*prepare_log)(pool::OpenPool&) = nullptr;
   bool ring_records = true;  ///< its rings hold log/record.hpp's records
   /// Its shadow may be smaller than the pool, and is where limits_shadow returns true.
   bool pages = false;
   bool (*limits_shadow)(const Config&) = nullptr;
-  bool prefix_only = false;  ///< it can't open a pool of the strict order (`held`)
+  bool pipelined_only = false;  ///< it can't open a pool of the strict order
   /// Returns whether this machine has what it needs; null: every machine has.
   Status (*supported)() = nullptr;
 
@@ -44,7 +44,7 @@ struct Entry {
 
 /// Recovers a pool with its engine. Calls `plan.progress` for the beginning and the end, and the
 /// engine calls it in between; it is not called for a pool that was closed.
-inline Status recover(const Entry& entry, pool::PoolFile& file, Recovery& report,
+inline Status recover(const Entry& entry, pool::OpenPool& file, Recovery& report,
                       const log::RecoveryPlan& plan) {
   using Stage = log::RecoveryProgress::Stage;
   const pool::Header& header = file.header();
@@ -62,10 +62,10 @@ inline Status recover(const Entry& entry, pool::PoolFile& file, Recovery& report
 /// id; start_session publishes that, and empties the rings, in one write of the header. So the
 /// header does not change before what it will say is durable.
 template <class E>
-Status recover_by(pool::PoolFile& file, Recovery& report) {
+Status recover_by(pool::OpenPool& file, Recovery& report) {
   const pool::Header& header = file.header();
   report.was_clean = header.clean != 0;
-  report.last_id = header.applied;
+  report.last_id = header.checkpoint_id;
   if (report.was_clean) return {};
   const auto start = std::chrono::steady_clock::now();
   if (Status s = E::recover(file, report); !s.ok()) return s;
@@ -80,11 +80,11 @@ Entry entry_of(const InstanceName& n) {
   using E = typename Instance::type;
   Entry e{n.name,       n.family,       E::tm_name, Instance::isolation, E::view_policy,
           &E::identity, &recover_by<E>, nullptr,    E::ring_records};
-  if constexpr (requires(pool::PoolFile& f) { E::prepare_log(f); }) e.prepare_log = &E::prepare_log;
+  if constexpr (requires(pool::OpenPool& f) { E::prepare_log(f); }) e.prepare_log = &E::prepare_log;
   if constexpr (requires { E::paged; }) e.pages = E::paged;
   if constexpr (requires(const Config& c) { E::limits_shadow(c); })
     e.limits_shadow = &E::limits_shadow;
-  if constexpr (requires { E::prefix_only; }) e.prefix_only = E::prefix_only;
+  if constexpr (requires { E::pipelined_only; }) e.pipelined_only = E::pipelined_only;
   if constexpr (requires { E::supported(); }) e.supported = &E::supported;
   return e;
 }

@@ -33,11 +33,11 @@ class RedoContext : public ContextBase<Tm> {
         use_(engine.rings_, slot),
         ring_(use_.log()),
         target_(view_, marks),
-        volatile_(engine.held_ ? 16 : volatile_words, unbounded) {
+        volatile_(engine.strict_ ? 16 : volatile_words, unbounded) {
     // A pool that is open for reading needs it too: commit asks whether the record is empty.
     record_.configure(ring_.seed(), ring_.max_record(), core_.medium.append_unit());
     // The background thread commits nothing.
-    if (!core_.file.read_only() && !engine.held_ && slot < base::max_threads)
+    if (!core_.file.read_only() && !engine.strict_ && slot < base::max_threads)
       engine.writer_.add(slot, volatile_);
   }
   ~RedoContext() = default;
@@ -48,7 +48,8 @@ class RedoContext : public ContextBase<Tm> {
     // The transaction changed nothing, but what it saw may not be durable yet, and its result may
     // reveal that (LAW-2). view() waits by itself.
     // mutant: read-acknowledged-durable
-    if (update_ && !engine_.held_ && durability != Durability::async) engine_.wait(seen).or_throw();
+    if (update_ && !engine_.strict_ && durability != Durability::async)
+      engine_.wait(seen).or_throw();
     return seen;
   }
 
@@ -67,7 +68,7 @@ class RedoContext : public ContextBase<Tm> {
       // STRICT-1, the one fence: the record is durable before isolation ends, so before any thread
       // can read or overwrite what this transaction did, and before it is acknowledged. What it
       // read or overwrote may be lost: then it must not be durable without that (STRICT-2,
-      // Core::lost).
+      // EngineBase::lost).
       // Heap bits change before the slot stops pending, so that the checkpoint id covers them
       // (shadow/checkpoint.hpp). No checkpoint may copy them before the record is durable, so they
       // follow the fence, unless no checkpoint can run beside this transaction.
@@ -148,8 +149,8 @@ class RedoContext : public ContextBase<Tm> {
   // Updates what a commit leaves behind, except the heap. Nothing of it depends on whether the
   // fence succeeds.
   void count(std::uint64_t bytes) noexcept {
-    Row::add(row_.commits);
-    Row::add(row_.log_bytes, bytes);
+    ThreadCounters::add(row_.commits);
+    ThreadCounters::add(row_.log_bytes, bytes);
     record_.reset();
     show_ = shows_.due();
   }
@@ -161,7 +162,7 @@ class RedoContext : public ContextBase<Tm> {
       ops_.reusable(heap_);
       ops_.clear();
     }
-    if (__builtin_expect(show_, 0)) Core::show_stats(engine_);
+    if (__builtin_expect(show_, 0)) EngineBase::show_stats(engine_);
   }
 
   bool show_ = false;

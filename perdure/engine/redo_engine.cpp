@@ -5,7 +5,7 @@
 
 namespace perdure::engine {
 
-Status recover_redo_log(pool::PoolFile& file, Recovery& report) {
+Status recover_redo_log(pool::OpenPool& file, Recovery& report) {
   auto done = log::recover_redo(file.medium(), file.header(), report.plan);
   if (!done) return done.status();
   report.records = done->records;

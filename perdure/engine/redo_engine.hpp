@@ -5,12 +5,12 @@
 // own: by checkpoints from the copy (shadow/), or by replay of the log (papers/dudetm).
 //
 // A pool keeps one of two commit orders, in its header:
-//   strict (`held`)       One ring per thread. STRICT-1: the record is appended and fenced before
+//   strict       One ring per thread. STRICT-1: the record is appended and fenced before
 //                         isolation ends, so whatever a transaction read or overwrote was durable
 //                         before it drew its id, and the set of durable transactions is closed
 //                         under reads and overwrites. One fence per commit. Recovery replays every
 //                         valid record above the checkpoint id.
-//   pipelined (`prefix`)  Isolation ends at once. Records go through volatile logs and one log
+//   pipelined  Isolation ends at once. Records go through volatile logs and one log
 //                         writer to one ring, in id order (log_writer.hpp). PIPELINED-1: what is
 //                         durable is a prefix of the commit order, and acknowledgements wait for
 //                         the durable id. Recovery takes the prefix.
@@ -32,7 +32,7 @@
 #include <cstdint>
 
 #include "perdure/engine/background.hpp"
-#include "perdure/engine/core.hpp"
+#include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/thread_logs.hpp"
 #include "perdure/log/log_writer.hpp"
 #include "perdure/log/ring.hpp"
@@ -42,7 +42,7 @@ namespace perdure::engine {
 
 /// E::recover of such an engine. RECOVERY-1: it writes the data region only, and only what the log
 /// says, so a recovery that was cut short can be repeated.
-Status recover_redo_log(pool::PoolFile& file, Recovery& report);
+Status recover_redo_log(pool::OpenPool& file, Recovery& report);
 
 template <class Derived, class Tm, class Writer>
 class RedoEngine {
@@ -51,7 +51,7 @@ class RedoEngine {
   static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shadow;
   static constexpr bool ring_records = true;
 
-  static Status recover(pool::PoolFile& file, Recovery& report) {
+  static Status recover(pool::OpenPool& file, Recovery& report) {
     return recover_redo_log(file, report);
   }
 
@@ -59,13 +59,13 @@ class RedoEngine {
   Status wait(std::uint64_t id);
   [[nodiscard]] std::uint64_t durable_id() const noexcept {
     // The low watermark is read first: an id is lost before its slot stops pending, which
-    // quiet_id() acquires.
-    const std::uint64_t quiet = held_ ? tm_.domain.quiet_id() : 0;
-    return held_ ? std::min(quiet, core_.first_lost() - 1) : writer_.durable();
+    // low_watermark() acquires.
+    const std::uint64_t quiet = strict_ ? tm_.domain.low_watermark() : 0;
+    return strict_ ? std::min(quiet, core_.first_lost() - 1) : writer_.durable();
   }
   Status close();
-  [[nodiscard]] Core& core() noexcept { return core_; }
-  [[nodiscard]] bool held() const noexcept { return held_; }
+  [[nodiscard]] EngineBase& core() noexcept { return core_; }
+  [[nodiscard]] bool strict() const noexcept { return strict_; }
 
  protected:
   template <class, class, class>
@@ -75,15 +75,16 @@ class RedoEngine {
   // The size of one device write. Larger groups gain nothing and wait longer.
   static constexpr std::uint64_t max_group = 1 << 20;
 
-  RedoEngine(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  RedoEngine(pool::OpenPool& file, const Config& config, const Recovery& recovery);
   /// Precondition: Derived has called background_.stop(), because the thread uses Derived's
   /// members.
   ~RedoEngine() = default;
 
-  [[nodiscard]] static pool::Identity identity_of(pool::Order order, const Config& config) {
+  [[nodiscard]] static pool::Identity identity_of(pool::CommitOrder order, const Config& config) {
     pool::Identity who;
     who.order = order;
-    who.rings = order == pool::Order::prefix ? 1 : std::max<std::uint32_t>(config.threads, 1);
+    who.rings =
+        order == pool::CommitOrder::pipelined ? 1 : std::max<std::uint32_t>(config.threads, 1);
     return who;
   }
   /// For an asynchronous commit: the background thread makes it durable within the promised time.
@@ -99,9 +100,9 @@ class RedoEngine {
   void pause_after(std::uint64_t bytes_before, std::uint64_t transactions_before);
   void fill(Stats& stats) const;
 
-  Core core_;
+  EngineBase core_;
   typename Tm::Shared tm_;
-  const bool held_;
+  const bool strict_;
   ThreadLogs<log::Ring> rings_;
   std::atomic<bool> async_seen_{false};
   Writer writer_;

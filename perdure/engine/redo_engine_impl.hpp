@@ -12,11 +12,11 @@
 namespace perdure::engine {
 
 template <class Derived, class Tm, class Writer>
-RedoEngine<Derived, Tm, Writer>::RedoEngine(pool::PoolFile& file, const Config& config,
+RedoEngine<Derived, Tm, Writer>::RedoEngine(pool::OpenPool& file, const Config& config,
                                             const Recovery& recovery)
     : core_(file, config, recovery),
-      tm_(file.header().applied),
-      held_(file.header().order == pool::Order::held) {
+      tm_(file.header().checkpoint_id),
+      strict_(file.header().order == pool::CommitOrder::strict) {
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
     log::Ring& ring = rings_.add();
@@ -24,14 +24,14 @@ RedoEngine<Derived, Tm, Writer>::RedoEngine(pool::PoolFile& file, const Config& 
     auto map = core_.medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
     ring.configure(core_.medium, map.value(), log::ring_seed(header.uuid, header.epoch, i));
   }
-  if (!held_)
-    writer_.configure(rings_[0], header.applied, max_group,
+  if (!strict_)
+    writer_.configure(rings_[0], header.checkpoint_id, max_group,
                       file.read_only() ? 64 : core_.medium.append_unit());
 }
 
 template <class Derived, class Tm, class Writer>
 Status RedoEngine<Derived, Tm, Writer>::wait(std::uint64_t id) {
-  if (held_) return {};  // in the strict order an id is returned after its fence
+  if (strict_) return {};  // in the strict order an id is returned after its fence
   if (writer_.durable() >= id) return {};
   Status status = writer_.wait(id);
   if (status.ok()) return status;
@@ -49,7 +49,7 @@ void RedoEngine<Derived, Tm, Writer>::commit_waits_for_nobody(std::uint64_t id) 
 template <class Derived, class Tm, class Writer>
 bool RedoEngine<Derived, Tm, Writer>::allocate_log(log::Ring& ring, std::uint64_t bytes) {
   Status s;
-  if (held_) {
+  if (strict_) {
     if (ring.ready(bytes)) return false;
     s = ring.prepare(bytes);
   } else {
@@ -68,12 +68,12 @@ Status RedoEngine<Derived, Tm, Writer>::close() {
     return {};
   }
   // In the child of a fork() the background thread is the parent's.
-  if ((core_.state() & Core::forked_bit) != 0) return core_.why();
+  if ((core_.state() & EngineBase::forked_bit) != 0) return core_.why();
   // mutant: close-checkpoints
   Status s = self().checkpoint();
   background_.stop();
   if (s.ok()) {
-    Core::show_stats(self());
+    EngineBase::show_stats(self());
     // The data region holds everything, durably: the clean mark may be written.
     s = core_.file.close_clean(self().last_recorded());
   }
@@ -145,7 +145,7 @@ void RedoEngine<Derived, Tm, Writer>::work() {
     if (const auto now = std::chrono::steady_clock::now();
         sleepy || now - shown >= std::chrono::milliseconds(20)) {
       shown = now;
-      Core::show_stats(self());
+      EngineBase::show_stats(self());
     }
     if (did) {
       nap = first_nap;
@@ -167,7 +167,7 @@ void RedoEngine<Derived, Tm, Writer>::fill(Stats& s) const {
   s.durable_id = durable_id();
   if (!core_.file.read_only())
     for (std::size_t i = 0; i < rings_.size(); ++i) s.log_used += rings_[i].used();
-  s.log_written = writer_.bytes_written();
+  s.log_bytes_out = writer_.bytes_written();
   if constexpr (requires { tm_.grants; }) {
     s.bias_grants = tm_.grants.load(std::memory_order_relaxed);
     s.bias_revocations = tm_.revocations.load(std::memory_order_relaxed);

@@ -59,9 +59,9 @@ struct TransactionCounters {
   static constexpr std::uint32_t tag = 1;
   StatSection section{tag, 0, sizeof(TransactionCounters)};
   StatCounter commits{0}, aborts{0};
-  StatCounter last_id{0};     ///< the newest id drawn
-  StatCounter durable_id{0};  ///< every transaction with id <= it is durable
-  StatCounter applied_id{0};  ///< checkpoint id: the data region holds all up to it
+  StatCounter last_id{0};        ///< the newest id drawn
+  StatCounter durable_id{0};     ///< every transaction with id <= it is durable
+  StatCounter checkpoint_id{0};  ///< checkpoint id: the data region holds all up to it
 };
 struct LogCounters {
   static constexpr std::uint32_t tag = 2;

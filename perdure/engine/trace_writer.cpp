@@ -63,7 +63,7 @@ bool write_whole(int fd, const void* data, std::size_t n, off_t at) noexcept {
 
 }  // namespace
 
-std::unique_ptr<TraceWriter> TraceWriter::for_pool(pool::PoolFile& file, const Config& config) {
+std::unique_ptr<TraceWriter> TraceWriter::for_pool(pool::OpenPool& file, const Config& config) {
   std::string name = config.trace;
   if (name.empty())
     if (const char* const text = std::getenv("PERDURE_TRACE"); text != nullptr) name = text;
@@ -74,7 +74,7 @@ std::unique_ptr<TraceWriter> TraceWriter::for_pool(pool::PoolFile& file, const C
   return std::make_unique<TraceWriter>(name, file, config);
 }
 
-TraceWriter::TraceWriter(const std::string& name, pool::PoolFile& file, const Config& config)
+TraceWriter::TraceWriter(const std::string& name, pool::OpenPool& file, const Config& config)
     : file_(file) {
   constexpr const char* advice = "PERDURE_TRACE and Options::trace name a file that can be written";
   header_.limit_bytes = limit_from_environment();

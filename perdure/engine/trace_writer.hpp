@@ -19,7 +19,7 @@
 
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/workload_trace.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::engine {
 
@@ -30,15 +30,15 @@ class TraceWriter {
   /// a file. `%p` in the name is replaced by the process's number. If the process has recorded to
   /// this name before, the next pools go to NAME.2, NAME.3, ... Throws perdure::error: the file
   /// can't be created, or (busy) another process is recording to it.
-  static std::unique_ptr<TraceWriter> for_pool(pool::PoolFile& file, const Config& config);
-  TraceWriter(const std::string& name, pool::PoolFile& file, const Config& config);
+  static std::unique_ptr<TraceWriter> for_pool(pool::OpenPool& file, const Config& config);
+  TraceWriter(const std::string& name, pool::OpenPool& file, const Config& config);
   ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
   // Relaxed: a flag without a partner.
   [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_relaxed); }
-  [[nodiscard]] pool::PoolFile& file() noexcept { return file_; }
+  [[nodiscard]] pool::OpenPool& file() noexcept { return file_; }
   [[nodiscard]] std::uint64_t limit() const noexcept { return header_.limit_bytes; }
   /// Reserves space for `bytes` more of ops. Returns false and ends the recording if they exceed
   /// the limit.
@@ -64,7 +64,7 @@ class TraceWriter {
   using Clock = std::chrono::steady_clock;
   bool write_header() noexcept;
 
-  pool::PoolFile& file_;
+  pool::OpenPool& file_;
   int fd_ = -1;
   const base::Owner owner_;
   const Clock::time_point begun_ = Clock::now();

@@ -75,7 +75,7 @@ class RecordingContext final : public Any::Context {
   }
   void rollback() noexcept override {
     inner_.rollback();
-    if (recording_) Row::add(rollbacks_);
+    if (recording_) ThreadCounters::add(rollbacks_);
   }
   void backoff() noexcept override {
     retrying();
@@ -83,7 +83,7 @@ class RecordingContext final : public Any::Context {
   }
   std::uint64_t unseen_retries() const noexcept override { return inner_.unseen_retries(); }
   void retrying() noexcept {
-    if (recording_) Row::add(retries_);
+    if (recording_) ThreadCounters::add(retries_);
   }
   bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
   bool mine(const LogFull& full) const noexcept override { return inner_.mine(full); }
@@ -217,7 +217,7 @@ class RecordedEngine final : public Any::Behind {
   }
   Status wait(std::uint64_t id) override { return inner_->wait(id); }
   std::uint64_t durable_id() const noexcept override { return inner_->durable_id(); }
-  bool held() const noexcept override { return inner_->held(); }
+  bool strict() const noexcept override { return inner_->strict(); }
   Status checkpoint() override { return inner_->checkpoint(); }
   Status close() override {
     Status s = inner_->close();
@@ -225,7 +225,7 @@ class RecordedEngine final : public Any::Behind {
     return s;
   }
   Stats stats() override { return inner_->stats(); }
-  Core& core() noexcept override { return inner_->core(); }
+  EngineBase& core() noexcept override { return inner_->core(); }
 
  private:
   void finish(TraceEnd why) noexcept {

@@ -52,7 +52,7 @@ struct ControlWord {
                                           std::uint64_t value,
                                           LogForm form = LogForm::checked) noexcept {
     if (__builtin_expect(form == LogForm::first, 0)) {
-      base::Fold fold(identity);
+      base::Checksum fold(identity);
       fold.add(value, place + 1);
       return value | fold.value() >> value_bits << value_bits;
     }

@@ -54,7 +54,7 @@ class LogExtent {
   Status extend(std::uint64_t end) {
     const std::uint64_t now = bytes_ready(), wanted = std::min(end, bytes_);
     if (wanted <= now) return {};
-    return extend(wanted, std::min(std::max(wanted, now + std::max(now, least_step)), bytes_));
+    return extend(wanted, std::min(std::max(wanted, now + std::max(now, min_step)), bytes_));
   }
   /// Takes the next step if one is due at `end`. A failure is dropped: the bytes are asked for
   /// again when they are needed.
@@ -71,9 +71,9 @@ class LogExtent {
 
  private:
   static constexpr std::uint64_t whole = ~std::uint64_t{0};
-  static constexpr std::uint64_t least_step = 16 << 10, most_step = 1 << 20;
+  static constexpr std::uint64_t min_step = 16 << 10, max_step = 1 << 20;
   [[nodiscard]] static std::uint64_t step(std::uint64_t now) noexcept {
-    return std::clamp(now, least_step, most_step);
+    return std::clamp(now, min_step, max_step);
   }
   // Allocates the first `more` bytes if the disk has space for them, otherwise the first `wanted`.
   Status extend(std::uint64_t wanted, std::uint64_t more) {

@@ -32,7 +32,7 @@ bool pack(const std::uint64_t* payload, std::uint64_t n, std::vector<std::uint64
 
 /// At most this many bytes of unpacked payloads, plus one payload, are in memory at a time: a log
 /// may unpack to hundreds of times its own length.
-inline constexpr std::uint64_t most_unpacked = 64 << 20;
+inline constexpr std::uint64_t max_unpacked = 64 << 20;
 
 /// A record's payload as it was before packing.
 struct Payload {

@@ -74,7 +74,7 @@ enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, b
 /// starts from the ring's seed.
 [[nodiscard]] inline std::uint64_t record_checksum(const std::uint64_t* words, std::uint64_t n,
                                                    std::uint64_t position,
-                                                   base::Fold fold) noexcept {
+                                                   base::Checksum fold) noexcept {
   for (std::uint64_t i = 0; i < n; i += 2)
     fold.add(words[header_words + i], words[header_words + i + 1]);
   fold.add(words[0], words[2]);
@@ -96,7 +96,7 @@ class RecordWriter {
   /// A record may take `max_bytes` bytes; `unit` is the medium's append unit, a power of two. Call
   /// this before first use.
   void configure(std::uint64_t seed, std::uint64_t max_bytes, std::size_t unit) {
-    start_ = base::Fold(seed);
+    start_ = base::Checksum(seed);
     max_words_ = max_bytes / 8;
     unit_words_ = unit / 8;
     if (words_ == nullptr) grow(1024);
@@ -213,7 +213,7 @@ class RecordWriter {
   std::uint64_t* at_ = nullptr;   // the next word
   std::uint64_t* end_ = nullptr;  // where more() is called
   std::uint64_t* words_ = nullptr;
-  base::Fold start_;
+  base::Checksum start_;
   std::uint64_t* limit_ = nullptr;
   std::uint64_t max_words_ = 0;
   std::uint64_t unit_words_ = 8;
@@ -250,19 +250,19 @@ struct RecordView {
   }
   [[nodiscard]] bool checks(std::uint64_t seed) const noexcept {
     // mutant: record-checksum
-    return record_checksum(words, payload_words(), position, base::Fold(seed)) == words[1];
+    return record_checksum(words, payload_words(), position, base::Checksum(seed)) == words[1];
   }
   /// Returns how many generations of a ring of `ring_bytes` after `position` the record was
   /// written: 1 to `most`, or 0 where it is no record of those.
   [[nodiscard]] std::uint64_t generations_later(std::uint64_t seed, std::uint64_t ring_bytes,
                                                 std::uint64_t most) const noexcept {
-    base::Fold fold(seed);
+    base::Checksum fold(seed);
     const std::uint64_t n = payload_words();
     for (std::uint64_t i = 0; i < n; i += 2)
       fold.add(words[header_words + i], words[header_words + i + 1]);
     fold.add(words[0], words[2]);
     for (std::uint64_t k = 1; k <= most; ++k) {
-      base::Fold all = fold;
+      base::Checksum all = fold;
       all.add(position + k * ring_bytes, n);
       if (all.value() == words[1]) return k;
     }

@@ -86,7 +86,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   Progress progress(plan);
   progress.begin(Stage::read, std::uint64_t{header.ring_count} * header.ring_bytes);
   RedoRecovery done;
-  done.last_id = header.applied;
+  done.last_id = header.checkpoint_id;
   std::vector<RecordView> records;
   std::vector<std::ptrdiff_t> begins;  // of each ring's records
   std::uint64_t total = 0;
@@ -98,13 +98,15 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
                                                  threads_for(header.ring_bytes));
     const Scan scan = scan_and_flush_ring(
         medium, *map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i),
-        header.append_unit, ring_name(medium, i), header.applied, static_cast<unsigned>(parts),
+        header.append_unit, ring_name(medium, i), header.checkpoint_id,
+        static_cast<unsigned>(parts),
         [&](std::uint64_t bytes) { progress.to(i * header.ring_bytes + bytes); }, records);
     if (!scan.damage.ok()) return scan.damage;
     const bool any = static_cast<std::ptrdiff_t>(records.size()) != begins.back();
-    if (Status s = later_than_header(
-            *map, header.ring_head[i], scan.end, ring_seed(header.uuid, header.epoch, i),
-            header.append_unit, any ? records.back().id() : header.applied, ring_name(medium, i));
+    if (Status s = later_than_header(*map, header.ring_head[i], scan.end,
+                                     ring_seed(header.uuid, header.epoch, i), header.append_unit,
+                                     any ? records.back().id() : header.checkpoint_id,
+                                     ring_name(medium, i));
         !s.ok())
       return s;
     total += scan.bytes_above;
@@ -158,10 +160,10 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     return good ? Status() : strange_record(medium, id);
   };
   for (const RecordView& r : records) {
-    // Pipelined order (`prefix`): the ring is written in id order, so a gap can only mean that the
+    // Pipelined order: the ring is written in id order, so a gap can only mean that the
     // ring is damaged.
     // mutant: redo-no-gaps
-    if (header.order == pool::Order::prefix && r.id() - r.transactions() > done.last_id)
+    if (header.order == pool::CommitOrder::pipelined && r.id() - r.transactions() > done.last_id)
       return failure(Code::corrupt, ring_name(medium, 0),
                      "transaction " + std::to_string(r.id()) + " follows " +
                          std::to_string(done.last_id) + " with others missing",
@@ -176,7 +178,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     done.transactions += r.transactions();
     done.bytes += r.bytes(header.append_unit);
     done.last_id = r.id();
-    if (bytes > most_unpacked)
+    if (bytes > max_unpacked)
       if (Status s = apply(); !s.ok()) return s;
   }
   if (Status s = apply(); !s.ok()) return s;

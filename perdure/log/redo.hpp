@@ -27,7 +27,7 @@
 #include "perdure/log/record.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/heap.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::log {
 
@@ -128,9 +128,9 @@ struct RedoRecovery {
 };
 
 /// Replays the rings of a pool that was not closed: scans each, refuses damage (LAW-10) before the
-/// data region is changed, applies what lies above header.applied in id order, flushes and fences.
-/// In the pipelined order (`prefix`) a missing id is damage too. It does not write the header:
-/// until start_session raises the epoch, a crash only means that recovery runs again.
+/// data region is changed, applies what lies above header.checkpoint_id in id order, flushes and
+/// fences. In the pipelined order a missing id is damage too. It does not write the header: until
+/// start_session raises the epoch, a crash only means that recovery runs again.
 Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header,
                                   const RecoveryPlan* plan = nullptr);
 

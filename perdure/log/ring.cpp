@@ -180,14 +180,14 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
 Status later_than_header(const medium::RingMap& map, std::uint64_t head, std::uint64_t end,
                          std::uint64_t seed, std::size_t unit, std::uint64_t above_id,
                          const std::string& name) {
-  constexpr std::uint64_t most_generations = 65'536;
+  constexpr std::uint64_t max_generations = 65'536;
   std::uint64_t tries = 1 << 24;  // of generations, in all: about 50 ms, whatever the ring holds
   // The search does not begin at `end`: the record that a crash tore may be there, whose id is the
   // next, and for which every generation would be tried.
   for (std::uint64_t p = end + unit; p < head + map.bytes && tries != 0; p += unit) {
     const RecordView r{reinterpret_cast<const std::uint64_t*>(map.base + p % map.bytes), p};
     if (r.id() <= above_id || !r.plausible(map.bytes / 2)) continue;
-    const std::uint64_t most = std::min(tries, most_generations),
+    const std::uint64_t most = std::min(tries, max_generations),
                         later = r.generations_later(seed, map.bytes, most);
     tries -= later != 0 ? later : most;
     if (later == 0) continue;

@@ -12,7 +12,7 @@
 
 namespace perdure::medium {
 
-FileMedium::FileMedium(PoolFile file, const OpenMedium& how)
+FileMedium::FileMedium(FileHandle file, const OpenMedium& how)
     : file_(std::move(file)), sync_(how.path, file_.fd.get(), poison_) {
   path_ = how.path;
   log_bytes_ = how.log_bytes;

@@ -42,7 +42,7 @@ class FileMedium final : public MappedMedium {
     Runs log, home;
   };
 
-  FileMedium(PoolFile file, const OpenMedium& how);
+  FileMedium(FileHandle file, const OpenMedium& how);
   Marked& marked() noexcept;
   void mark(std::uint64_t offset, std::uint64_t n) noexcept;
   void flush_pages(std::uint64_t offset, std::uint64_t n) noexcept;
@@ -54,7 +54,7 @@ class FileMedium final : public MappedMedium {
   void shrink(std::uint64_t to) noexcept override;
   Status usable() const override { return poison_.check(); }
 
-  PoolFile file_;
+  FileHandle file_;
   Poison poison_;
   FileSync sync_;
   std::unique_ptr<LogStage> stage_;

@@ -24,8 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/medium/file_handle.hpp"
 #include "perdure/medium/file_sync.hpp"
-#include "perdure/medium/pool_file.hpp"
 #include "perdure/medium/runs.hpp"
 #include "perdure/medium/words.hpp"
 

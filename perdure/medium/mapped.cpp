@@ -11,7 +11,7 @@ namespace {
 
 // A mapping's pieces count against vm.max_map_count. Where a log has more holes than this, which
 // only a copying program makes, the short ones stay as they are: reading one on tmpfs takes a page.
-constexpr std::size_t most_holes = 1024;
+constexpr std::size_t max_holes = 1024;
 constexpr std::uint64_t short_hole = 64 << 10;
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
@@ -45,7 +45,7 @@ Status MappedMedium::map_all(int log_fd, int home_fd, std::uint64_t home_bytes,
                      log_fd, 0);
   if (log == MAP_FAILED) return map_failure(path_, log_bytes_, errno);
   log_ = static_cast<std::byte*>(log);
-  if (holes_.size() > most_holes)
+  if (holes_.size() > max_holes)
     std::erase_if(holes_, [](const auto& h) { return h.second - h.first < short_hole; });
   if (Status s = stand_in_for_holes(log_, 0, log_bytes_); !s.ok()) return s;
 

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/medium/file_handle.hpp"
 #include "perdure/medium/medium.hpp"
-#include "perdure/medium/pool_file.hpp"
 #include "perdure/medium/words.hpp"
 
 namespace perdure::medium {

@@ -41,7 +41,7 @@ std::string delay_text(const Delays& d) {
 }
 
 template <class Delay>
-Result<std::unique_ptr<Medium>> make(MemoryTraits traits, PoolFile file, const OpenMedium& how) {
+Result<std::unique_ptr<Medium>> make(MemoryTraits traits, FileHandle file, const OpenMedium& how) {
   auto medium = std::make_unique<MemoryMedium<Delay>>(std::move(traits), std::move(file), how);
   if (Status s = medium->init(how.max_home_bytes); !s.ok()) return s;
   return std::unique_ptr<Medium>(std::move(medium));

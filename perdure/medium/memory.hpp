@@ -39,7 +39,7 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   using Base::keep_page_map, Base::note_allocated, Base::note_hole;
 
  public:
-  MemoryMedium(MemoryTraits traits, PoolFile file, const OpenMedium& how)
+  MemoryMedium(MemoryTraits traits, FileHandle file, const OpenMedium& how)
       : all_allocated_(how.create && !how.sparse),
         sparse_(how.create && how.sparse),
         traits_(std::move(traits)),
@@ -56,9 +56,9 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   }
 
   Status init(std::uint64_t max_home_bytes) {
-    const std::uint64_t most_home = std::max(file_.home_bytes, max_home_bytes);
-    if (Status s = learn_pages(log_bytes_ + most_home); !s.ok()) return s;
-    if (Status s = this->init_marks(most_home); !s.ok()) return s;
+    const std::uint64_t max_home = std::max(file_.home_bytes, max_home_bytes);
+    if (Status s = learn_pages(log_bytes_ + max_home); !s.ok()) return s;
+    if (Status s = this->init_marks(max_home); !s.ok()) return s;
     Status s = this->map_all(file_.fd.get(), file_.fd.get(), file_.home_bytes, max_home_bytes);
     if (s.ok()) base::note_mapped(log_, log_bytes_);
     return s;
@@ -142,7 +142,7 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   const bool all_allocated_;  // a new file, not a sparse one
   const bool sparse_;         // a new file of holes
   MemoryTraits traits_;
-  PoolFile file_;
+  FileHandle file_;
   base::FlushLines flush_;
   base::StreamLines stream_;
   [[no_unique_address]] Delay delay_;

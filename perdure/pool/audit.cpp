@@ -11,7 +11,7 @@
 namespace perdure::pool {
 namespace {
 
-constexpr std::size_t most_problems = 1000;
+constexpr std::size_t max_problems = 1000;
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
@@ -60,7 +60,7 @@ class Auditor {
   }
 
   void problem(std::uint64_t chunk, const std::string& found, const std::string& expected) {
-    if (result_.problems.size() < most_problems)
+    if (result_.problems.size() < max_problems)
       result_.problems.push_back("chunk " + number(chunk) + ": found " + found + ", expected " +
                                  expected);
   }

@@ -212,7 +212,7 @@ Result<Plan> plan_pool(const OpenFile& how, const Identity& who) {
     plan.ring_bytes = (default_log - first_ring) / rings / 4096 * 4096;
     plan.log_bytes = plan.rings == 0 ? medium::region_align : default_log;
   } else {
-    plan.ring_bytes = std::max(round_up((how.log_bytes + rings - 1) / rings, 4096), who.least_ring);
+    plan.ring_bytes = std::max(round_up((how.log_bytes + rings - 1) / rings, 4096), who.min_ring);
     plan.log_bytes = round_up(first_ring + plan.ring_bytes * plan.rings, medium::region_align);
   }
   if (plan.rings == 0) plan.ring_bytes = 0;
@@ -242,14 +242,14 @@ Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Id
   plan.ring_bytes =
       how.log_bytes == 0
           ? room
-          : std::max(round_up((how.log_bytes + rings - 1) / rings, 4096), who.least_ring);
+          : std::max(round_up((how.log_bytes + rings - 1) / rings, 4096), who.min_ring);
   if (plan.rings == 0) plan.ring_bytes = 0;
   if (plan.log_bytes < first_ring || plan.ring_bytes > room ||
-      (plan.rings != 0 && plan.ring_bytes < who.least_ring))
+      (plan.rings != 0 && plan.ring_bytes < who.min_ring))
     return failure(
         Code::invalid, how.path,
         "a medium whose log range has " + number(plan.log_bytes) + " bytes",
-        "at least " + number(first_ring + std::max(plan.ring_bytes, who.least_ring) * plan.rings));
+        "at least " + number(first_ring + std::max(plan.ring_bytes, who.min_ring) * plan.rings));
   return plan;
 }
 

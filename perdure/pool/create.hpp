@@ -17,7 +17,7 @@
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/lock.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::pool {
 

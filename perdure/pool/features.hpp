@@ -10,7 +10,7 @@
 //
 // Invariant FEATURE-1: a pool has a feature's bit durably, in both copies of its header, before
 // anything in it needs the feature. A new pool gets the bit by set_feature() before its header is
-// first written; an open pool gets it by PoolFile::require_feature().
+// first written; an open pool gets it by OpenPool::require_feature().
 //
 // To add a feature: a line in `features`, `implemented` set in the commit that implements it, a row
 // in docs/format.md, and test pools in tests/compat. Thread safety: plain functions over their
@@ -107,7 +107,7 @@ struct FeatureWords {
 [[nodiscard]] bool has_feature(const Header& header, Feature feature) noexcept;
 
 /// Sets the bit in a header that is not yet written, and raises its version to 4. For an open pool
-/// use PoolFile::require_feature.
+/// use OpenPool::require_feature.
 void set_feature(Header& header, Feature feature) noexcept;
 
 /// Ok, or `incompatible`. The error names each feature that the pool has and this build does not

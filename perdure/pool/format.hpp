@@ -50,13 +50,13 @@ inline constexpr std::size_t field_names_capacity = 640;
 
 /// How commits are ordered and what recovery replays (docs/architecture.md, "Which order a pool
 /// has").
-enum class Order : std::uint32_t {
+enum class CommitOrder : std::uint32_t {
   /// strict: one ring per thread; locks are kept until the record is durable; recovery replays
   /// every valid record above `applied`, and gaps are allowed
-  held = 0,
+  strict = 0,
   /// pipelined: one ring for the pool, written in id order; recovery stops where the sequence of
   /// valid records breaks
-  prefix = 1,
+  pipelined = 1,
 };
 
 /// The header, one block. Its first part never changes after creation; its second part does.
@@ -71,7 +71,7 @@ struct Header {
   std::uint64_t log_bytes;   ///< length of the log range: the data region starts there
   std::uint64_t ring_bytes;  ///< each ring's length
   std::uint32_t ring_count;
-  Order order;
+  CommitOrder order;
   /// Unit of the appends since the epoch began: 64 or 4096. A session adopts its medium's unit (the
   /// rings are empty then).
   std::uint32_t append_unit;
@@ -87,7 +87,7 @@ struct Header {
   std::uint64_t epoch;       ///< HEADER-2
   /// The checkpoint id: the data region holds every transaction with id <= applied, and the log
   /// records above it are replayed.
-  std::uint64_t applied;
+  std::uint64_t checkpoint_id;
   std::uint32_t clean;  ///< 1: the pool was closed cleanly, the rings hold nothing
   /// 1: heap_used is exact when `clean` is 1 (no opening since the creation had to recover)
   std::uint32_t heap_exact;

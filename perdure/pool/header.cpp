@@ -11,7 +11,7 @@
 
 #include "perdure/base/checksum.hpp"
 #include "perdure/pool/features.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::pool {
 namespace {
@@ -36,9 +36,9 @@ std::string contradiction(const Header& h) {
     return number(h.ring_count) + " rings of " + number(h.ring_bytes) +
            " bytes in a log range of " + number(h.log_bytes);
   if (h.ring_count != 0 && h.ring_bytes == 0) return "rings of no bytes";
-  if (h.order == Order::prefix && h.ring_count > 1)
-    return number(h.ring_count) + " rings in a pool of order prefix";
-  if (h.order != Order::held && h.order != Order::prefix)
+  if (h.order == CommitOrder::pipelined && h.ring_count > 1)
+    return number(h.ring_count) + " rings in a pool of pipelined commit order";
+  if (h.order != CommitOrder::strict && h.order != CommitOrder::pipelined)
     return "order " + number(static_cast<std::uint32_t>(h.order));
   if (h.append_unit != 64 && h.append_unit != 4096) return "append_unit " + number(h.append_unit);
   for (std::uint32_t i = 0; i < h.ring_count; ++i)

@@ -7,7 +7,7 @@
 
 #include "perdure/pool/allocation.hpp"
 #include "perdure/pool/heap_central.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::pool {
 namespace {
@@ -38,7 +38,7 @@ struct Heap::Search {
 };
 
 struct Heap::Impl {
-  Impl(PoolFile& p, std::byte* view)
+  Impl(OpenPool& p, std::byte* view)
       : pool(p),
         central(view, p.header().max_home_bytes,
                 [&p](std::uint64_t chunk, std::uint64_t count) {
@@ -48,7 +48,7 @@ struct Heap::Impl {
         root(p.header().root_offset),
         used_is_exact(p.header().heap_exact != 0),
         used_at_opening(p.header().heap_used) {}
-  PoolFile& pool;
+  OpenPool& pool;
   mutable std::mutex mutex;
   Central central;
   // These fields of the header never change (other fields do, under a lock that we don't take).
@@ -78,7 +78,7 @@ struct Heap::Impl {
   Result<HeapOp> find(std::uint64_t offset) const;
 };
 
-Heap::Heap(PoolFile& pool, std::byte* view)
+Heap::Heap(OpenPool& pool, std::byte* view)
     : rows_(std::make_unique<std::atomic<Row*>[]>(static_cast<std::size_t>(base::slot_count))),
       impl_(std::make_unique<Impl>(pool, view)) {}
 

@@ -48,7 +48,7 @@ class Medium;
 
 namespace perdure::pool {
 
-class PoolFile;
+class OpenPool;
 
 /// One block set or cleared. `cls` is a size class, or large_class with `chunks` whole chunks.
 struct HeapOp {
@@ -96,7 +96,7 @@ Status check_op(const HeapOp& op, const Header& header, const std::string& path)
 
 class Heap {
  public:
-  Heap(PoolFile& pool, std::byte* view);
+  Heap(OpenPool& pool, std::byte* view);
   ~Heap();
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;

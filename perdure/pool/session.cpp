@@ -11,18 +11,18 @@
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/heap_apply.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::pool {
 namespace {
 
-constexpr std::uint64_t least_step = 4ULL << 20;
+constexpr std::uint64_t min_step = 4ULL << 20;
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
 }  // namespace
 
-Status PoolFile::publish(const std::function<void(Header&)>& change) {
+Status OpenPool::publish(const std::function<void(Header&)>& change) {
   const std::lock_guard guard(header_mutex_);
   if (read_only_)
     return failure(Code::read_only, path_, "a change of a pool that is open for reading only", {},
@@ -31,7 +31,7 @@ Status PoolFile::publish(const std::function<void(Header&)>& change) {
   return write_header(*medium_, header_, write_b_first_);
 }
 
-Status PoolFile::require_feature(Feature feature) {
+Status OpenPool::require_feature(Feature feature) {
   assert(info(feature).implemented);
   const std::lock_guard guard(header_mutex_);
   if (pool::has_feature(header_, feature)) return {};
@@ -54,12 +54,12 @@ Status PoolFile::require_feature(Feature feature) {
   return s;
 }
 
-bool PoolFile::has_feature(Feature feature) const {
+bool OpenPool::has_feature(Feature feature) const {
   const std::lock_guard guard(header_mutex_);
   return pool::has_feature(header_, feature);
 }
 
-Status PoolFile::reserve_view() {
+Status OpenPool::reserve_view() {
   if (space_) return {};
   auto range = AddressRange::reserve(header_.base, header_.max_home_bytes, path_);
   if (!range.ok()) return range.status();
@@ -68,7 +68,7 @@ Status PoolFile::reserve_view() {
   return {};
 }
 
-Status PoolFile::start_session(ViewPolicy policy, bool paged) {
+Status OpenPool::start_session(ViewPolicy policy, bool paged) {
   policy_ = policy;
   paged_ = paged;
   if (policy != ViewPolicy::none) {
@@ -97,7 +97,7 @@ Status PoolFile::start_session(ViewPolicy policy, bool paged) {
 }
 
 // Makes [from, to) of the data region appear in the view, as policy_ prescribes.
-Status PoolFile::map_home(std::uint64_t from, std::uint64_t to) {
+Status OpenPool::map_home(std::uint64_t from, std::uint64_t to) {
   std::byte* const at = view_ + from;
   if (read_only_) return medium_->map_view(at, from, to - from, medium::ViewKind::shared_read);
   if (policy_ == ViewPolicy::shared)
@@ -118,7 +118,7 @@ Status PoolFile::map_home(std::uint64_t from, std::uint64_t to) {
 }
 
 // Fills an anonymous view from the data region: the directory, and the chunks that are in use.
-Status PoolFile::copy_home(std::uint64_t from, std::uint64_t to) {
+Status OpenPool::copy_home(std::uint64_t from, std::uint64_t to) {
   const std::byte* const home = medium_->home();
   const std::uint64_t objects = std::min(first_chunk(header_.max_home_bytes) * chunk_bytes, to);
   if (from < objects) std::memcpy(view_ + from, home + from, objects - from);
@@ -131,7 +131,7 @@ Status PoolFile::copy_home(std::uint64_t from, std::uint64_t to) {
   return {};
 }
 
-Status PoolFile::grow(std::uint64_t wanted) {
+Status OpenPool::grow(std::uint64_t wanted) {
   const std::lock_guard guard(grow_mutex_);
   const std::uint64_t now = home_bytes();
   if (wanted <= now) return {};
@@ -151,7 +151,7 @@ Status PoolFile::grow(std::uint64_t wanted) {
   };
   const std::uint64_t least = in_chunks(wanted);
   // The steps grow with the pool: a pool of n bytes has grown about 8 log2(n) times.
-  std::uint64_t to = now + std::max(least_step, now / 8);
+  std::uint64_t to = now + std::max(min_step, now / 8);
   if (to % medium::region_align != 0) to += medium::region_align - to % medium::region_align;
   to = std::min(std::max(to, least), max);
   // ALLOC-1: the directory's words for the added chunks come first, before any of them can be used.
@@ -175,9 +175,9 @@ Status PoolFile::grow(std::uint64_t wanted) {
   return {};
 }
 
-Status PoolFile::close_clean(std::uint64_t applied) {
+Status OpenPool::close_clean(std::uint64_t id) {
   return publish([&](Header& h) {
-    h.applied = applied;
+    h.checkpoint_id = id;
     h.clean = 1;
     std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
     if (heap_) h.heap_used = heap_->used_bytes();

@@ -62,10 +62,10 @@ struct GlobalLock {
       auto& clock = shared_.domain.clock;
       // This thread holds the lock: no other thread draws an id.
       const std::uint64_t id = clock.load(std::memory_order_relaxed) + 1;
-      slot_.pending.store(id, std::memory_order_release);  // pairs with quiet_id()
-      clock.store(id, std::memory_order_release);          // pairs with quiet_id()
+      slot_.pending.store(id, std::memory_order_release);  // pairs with low_watermark()
+      clock.store(id, std::memory_order_release);          // pairs with low_watermark()
       before_publish(id);
-      slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id()
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with low_watermark()
       undo_.reset();
       leave();
     }

@@ -10,7 +10,7 @@
 // leave a transaction, so rollback() undoes and then commits a transaction that has changed
 // nothing. Ids are commit timestamps (stamps.hpp), drawn in the try after everything else, or by
 // the holder before it releases the lock. Isolation ends before before_publish runs, which may
-// store to lines that other threads read. Therefore Htm is for the pipelined order (`prefix`) only,
+// store to lines that other threads read. Therefore Htm is for the pipelined order only,
 // where nothing is acknowledged before the log writer has seen every transaction up to its
 // timestamp. What a thread shows (Slot::pending) is stored outside the try, since no other thread
 // sees a store in it:
@@ -33,7 +33,7 @@
 #include <utility>
 
 #include "perdure/base/status.hpp"
-#include "perdure/tm/stamps.hpp"
+#include "perdure/tm/timestamps.hpp"
 #include "perdure/tm/tm.hpp"
 
 namespace perdure::tm {
@@ -53,8 +53,8 @@ template <class Hardware>
 struct Htm {
   static constexpr const char* name = Hardware::name;
   static constexpr bool isolates = true;
-  static constexpr bool stamps = true;
-  static constexpr int most_tries = 5;
+  static constexpr bool timestamps = true;
+  static constexpr int max_tries = 5;
 
   static Status supported() { return Hardware::supported(); }
 
@@ -151,7 +151,7 @@ struct Htm {
       update_ = update;
       // Aborts a try of another pool: inside it, this try's end would not commit.
       Hardware::leave();
-      while (tries_ < most_tries) {
+      while (tries_ < max_tries) {
         wait_until_free();
         // mutant: pending-before-try
         if (update) show_pending();
@@ -264,7 +264,7 @@ struct Htm {
     void show_pending() noexcept { try_.show(slot_.pending, shared_.clock.now() + 1); }
     void count(Abort why) noexcept {
       add(own_.aborts[static_cast<std::size_t>(why)]);
-      if (why == Abort::not_here) tries_ = most_tries;
+      if (why == Abort::not_here) tries_ = max_tries;
       if (why != Abort::lock_held) ++tries_;
     }
     void wait_until_free() noexcept {

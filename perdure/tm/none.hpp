@@ -63,12 +63,12 @@ struct None {
     template <class F>
     void commit(F&& before_publish) {
       auto& clock = shared_.domain.clock;
-      // pairs with quiet_id()
+      // pairs with low_watermark()
       slot_.pending.store(clock.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-      // pairs with quiet_id()
+      // pairs with low_watermark()
       const std::uint64_t id = clock.fetch_add(1, std::memory_order_acq_rel) + 1;
       before_publish(id);
-      slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id()
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with low_watermark()
       undo_.reset();
       leave();
     }

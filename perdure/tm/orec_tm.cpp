@@ -211,9 +211,9 @@ std::uint64_t OrecContextBase::draw_id() {
       if (!valid(snapshot_)) conflict();
       snapshot_ = now;
     }
-    // pairs with quiet_id()
+    // pairs with low_watermark()
     slot_.pending.store(now + 1, std::memory_order_release);
-    // The release pairs with quiet_id().
+    // The release pairs with low_watermark().
     if (clock.compare_exchange_strong(now, now + 1, std::memory_order_acq_rel)) return now + 1;
     slot_.pending.store(no_id, std::memory_order_release);
   }
@@ -235,7 +235,7 @@ void OrecContextBase::rollback() noexcept {
   locks_.clear();
   reads_.clear();
   doomed_ = false;
-  slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id()
+  slot_.pending.store(no_id, std::memory_order_release);  // pairs with low_watermark()
   leave();
   if (holds_change_) release_change();
 }

@@ -255,14 +255,14 @@ struct OrecTm {
       std::uint64_t id = 0;
       if (__builtin_expect(direct_, 1)) {
         id = clock.load(std::memory_order_relaxed) + 1;      // exclusive: no other thread draws
-        slot_.pending.store(id, std::memory_order_release);  // pairs with quiet_id()
-        clock.store(id, std::memory_order_release);          // pairs with quiet_id()
+        slot_.pending.store(id, std::memory_order_release);  // pairs with low_watermark()
+        clock.store(id, std::memory_order_release);          // pairs with low_watermark()
       } else {
         id = draw_id();
       }
       before_publish(id);
       if (!direct_) release_locks(id);
-      slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id()
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with low_watermark()
       finish(true);
     }
 

@@ -156,6 +156,6 @@ void RtmStandIn::Try::shut_out() noexcept {
 }
 
 static_assert(TransactionalMemory<Htm<Rtm>> && TransactionalMemory<Htm<RtmStandIn>>);
-static_assert(!has_stamps<None> && has_stamps<Htm<Rtm>>);
+static_assert(!has_timestamps<None> && has_timestamps<Htm<Rtm>>);
 
 }  // namespace perdure::tm

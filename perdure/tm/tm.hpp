@@ -7,8 +7,8 @@
 // after the last point of failure and before any write is visible to other threads; there the
 // engine makes the transaction durable, or only records its id. Ids rise in commit order and are
 // dense: an abort draws none, because a commit draws its id with a compare-and-swap from the clock
-// value it has validated at. Only Htm differs in both (has_stamps): its ids have gaps, and its
-// writes are visible before before_publish runs. Therefore it is for the pipelined order (`prefix`)
+// value it has validated at. Only Htm differs in both (has_timestamps): its ids have gaps, and its
+// writes are visible before before_publish runs. Therefore it is for the pipelined order
 // only. Pool data is accessed only in transactions, and a change of how it is isolated waits for
 // every slot; that makes privatization safe.
 // Source: LSA (Riegel, Felber, Fetzer, DISC '06), TinySTM (Felber, Fetzer, Riegel, PPoPP '08),
@@ -77,7 +77,7 @@ class Domain {
   /// TM-2, the low watermark: every transaction with an id <= the result has returned from its
   /// before_publish. It never goes back, although a thread that failed to draw an id may have shown
   /// for a moment that it was pending.
-  [[nodiscard]] std::uint64_t quiet_id() const noexcept {
+  [[nodiscard]] std::uint64_t low_watermark() const noexcept {
     // The acquire pairs with the release that drew an id: the owner's `pending`, stored before it,
     // is then seen.
     std::uint64_t quiet = clock.load(std::memory_order_acquire);
@@ -124,7 +124,7 @@ class Domain {
     if (__builtin_expect(background.load(std::memory_order_acquire), 0))  // pairs with enter()
       f(base::background_slot, slots[base::background_slot]);
   }
-  mutable std::atomic<std::uint64_t> quiet_;  // the maximum that quiet_id() has returned
+  mutable std::atomic<std::uint64_t> quiet_;  // the maximum that low_watermark() has returned
 };
 
 /// The old values of what a transaction stored, for rollback in DRAM (not a log: nothing of it is
@@ -246,14 +246,14 @@ concept TransactionalMemory =
 /// in this session. It has commit(isolated, f), where `isolated` stores what becomes visible
 /// together with the writes, and f runs when everything is visible. Shared has last(), the newest
 /// id given out, also by an update's end_read_only, and complete(), up to which every f has
-/// returned. Clock and quiet_id() stand still.
+/// returned. Clock and low_watermark() stand still.
 template <class M>
-concept has_stamps = requires { requires M::stamps; };
+concept has_timestamps = requires { requires M::timestamps; };
 
 /// An upper bound of all ids that were given out by calls that have returned.
 template <class M>
 [[nodiscard]] std::uint64_t last_id(const typename M::Shared& shared) noexcept {
-  if constexpr (has_stamps<M>)
+  if constexpr (has_timestamps<M>)
     return shared.last();
   else
     return shared.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id

@@ -118,9 +118,9 @@ TEST_F(ThreadSlot, TheFirstUseIsAtTheEnd) {
 // ThreadSanitizer ends its own part of a thread in the last round: no code that it instruments may
 // run after that, and the library's destructor runs in the round after the last use.
 #if defined(__SANITIZE_THREAD__)
-constexpr int most_rounds = 2;
+constexpr int max_rounds = 2;
 #else
-constexpr int most_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+constexpr int max_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
 #endif
 
 TEST_F(ThreadSlot, KeysInEachRoundOfTheirDestructors) {
@@ -128,8 +128,8 @@ TEST_F(ThreadSlot, KeysInEachRoundOfTheirDestructors) {
   ASSERT_EQ(PTHREAD_DESTRUCTOR_ITERATIONS, 4);
   std::uint64_t expected = 0;
   for (const bool uses_before : {false, true})
-    for (int early = 0; early <= most_rounds; early += 2)
-      for (int late = 0; late <= most_rounds; ++late) {
+    for (int early = 0; early <= max_rounds; early += 2)
+      for (int late = 0; late <= max_rounds; ++late) {
         in_turn([&] {
           int rounds_early = early, rounds_late = late;
           static thread_local int left_early, left_late;  // outlive the keys' destructors

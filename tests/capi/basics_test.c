@@ -151,7 +151,7 @@ static void on_engine(const char* engine, const char* medium) {
         stats.heap_used >= 90 * sizeof(struct node));
   if (keeps)
     CHECK(stats.fences > 0 && stats.log_bytes > 0 &&
-          (stamps ? stats.applied_id >= stats.last_id : stats.applied_id == stats.last_id));
+          (stamps ? stats.checkpoint_id >= stats.last_id : stats.checkpoint_id == stats.last_id));
   {
     const uint64_t offset = perdure_offset(pool, &i);
     CHECK(offset == 0 && perdure_address(pool, 0) == NULL &&

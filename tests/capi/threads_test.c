@@ -54,9 +54,9 @@ static void in_turn(struct plan plan) {
 /* ThreadSanitizer ends its own part of a thread in the last round: no code that it instruments
  * may run after that. */
 #if defined(__SANITIZE_THREAD__)
-enum { most_rounds = 2 };
+enum { max_rounds = 2 };
 #else
-enum { most_rounds = PTHREAD_DESTRUCTOR_ITERATIONS };
+enum { max_rounds = PTHREAD_DESTRUCTOR_ITERATIONS };
 #endif
 
 static void open_pool(const char* name) {
@@ -70,7 +70,7 @@ static void without_keys(void) {
   while (pthread_key_create(&key, NULL) == 0) {}
   open_pool("without");
   in_turn((struct plan){1, 0, 0});
-  in_turn((struct plan){1, most_rounds, 1});
+  in_turn((struct plan){1, max_rounds, 1});
   CHECK_CODE(perdure_close(pool, NULL), PERDURE_OK);
 }
 
@@ -95,8 +95,8 @@ int main(void) {
   open_pool("pool");
   CHECK(pthread_key_create(&late, at_end_late) == 0);
   for (int uses_before = 0; uses_before < 2; uses_before++)
-    for (int first = 0; first <= most_rounds; first += 2)
-      for (int second = 0; second <= most_rounds; second += 2)
+    for (int first = 0; first <= max_rounds; first += 2)
+      for (int second = 0; second <= max_rounds; second += 2)
         in_turn((struct plan){uses_before, first, second});
   CHECK_CODE(perdure_close(pool, NULL), PERDURE_OK);
   scratch(NULL);

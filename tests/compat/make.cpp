@@ -84,9 +84,9 @@ class Helper {
 // only where nobody waits for each.
 void work(TestPool& pool, const Spec& spec, std::uint64_t first, std::uint64_t last) {
   Helper helper;
-  const Durability how = spec.persist_group != 0             ? async
-                         : spec.order == pool::Order::prefix ? group
-                                                             : durable;
+  const Durability how = spec.persist_group != 0                      ? async
+                         : spec.order == pool::CommitOrder::pipelined ? group
+                                                                      : durable;
   for (std::uint64_t n = first; n <= last; ++n) {
     const std::function<void()> one = [&] {
       const auto receipt =

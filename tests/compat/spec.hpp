@@ -34,7 +34,7 @@ inline const char* ended_name(Ended e) { return ended_names[static_cast<std::siz
 struct Spec {
   std::string name;    ///< of its file, without an extension
   std::string engine;  ///< the instance that writes it
-  pool::Order order = pool::Order::held;
+  pool::CommitOrder order = pool::CommitOrder::strict;
   /// grain of its log's last session: 64 is written as memory, 4096 as a file
   std::uint32_t unit = 64;
   Ended ended = Ended::closed;
@@ -70,18 +70,18 @@ inline constexpr std::uint64_t kept_log = 1 << 20, kept_max_size = 16 << 20;
 /// The medium that writes a log of this grain, on any file.
 inline const char* medium_of(std::uint32_t unit) { return unit == 64 ? "emulated" : "file"; }
 
-inline const char* order_name(pool::Order order) {
-  return order == pool::Order::held ? "held" : "prefix";
+inline const char* order_name(pool::CommitOrder order) {
+  return order == pool::CommitOrder::strict ? "held" : "prefix";
 }
 
 inline Options options_of(const Spec& s) {
   Options o;
   o.engine = s.engine;
   o.isolation = s.entry().isolation;
-  // A pool on a medium whose fence is a sync is made `prefix` where its engine has that order:
+  // A pool on a medium whose fence is a sync is made pipelined where its engine has that order:
   // pools are made as on memory.
   o.medium = "emulated";
-  o.durability = s.order == pool::Order::prefix ? group : durable;
+  o.durability = s.order == pool::CommitOrder::pipelined ? group : durable;
   o.creation.max_size = kept_max_size;
   o.creation.log_size = kept_log;
   o.creation.threads = 2;
@@ -119,7 +119,7 @@ inline std::vector<Spec> all_specs() {
       engine::Config config;
       config.instance = e.name;
       config.durability = d;
-      const pool::Order order = e.identity(config).order;
+      const pool::CommitOrder order = e.identity(config).order;
       if (!seen.insert(std::string(e.family) + order_name(order)).second) continue;
       Spec s;
       s.engine = std::string(e.name);
@@ -129,7 +129,7 @@ inline std::vector<Spec> all_specs() {
   }
   Spec combined;
   combined.engine = "dudetm";
-  combined.order = pool::Order::prefix;
+  combined.order = pool::CommitOrder::pipelined;
   combined.persist_group = 8;
   add(combined, "+combined");
   combined.compress = true;

@@ -152,9 +152,9 @@ std::string explore(const Entry& e, Recorded& run, std::uint64_t seed, crash::Co
     crash::Verdict verdict;
     for (std::size_t t = 0; t < threads; ++t) {
       const std::uint64_t count = tx(r.own[t].counter);
-      if (count < crash.least_of[t])
+      if (count < crash.min_of[t])
         verdict.problem = "thread " + std::to_string(t) + " was told of " +
-                          std::to_string(crash.least_of[t]) + " transactions, " +
+                          std::to_string(crash.min_of[t]) + " transactions, " +
                           std::to_string(count) + " are there";
       for (const auto& c : r.own[t].copy)
         if (tx(c) != count)

@@ -202,13 +202,13 @@ std::string explore(const Entry& e, Recorded& run, std::size_t threads, crash::M
     for (std::size_t t = 0; t < threads; ++t) {
       const std::uint64_t count = tx(r.own[t].counter);
       fold(count);
-      if (count < crash.least_of[t])
+      if (count < crash.min_of[t])
         verdict.problem = "thread " + std::to_string(t) + " was told of " +
-                          std::to_string(crash.least_of[t]) + " transactions, " +
+                          std::to_string(crash.min_of[t]) + " transactions, " +
                           std::to_string(count) + " are there";
       // Stamps are a session's: recovery counts in numbers of its own, which never reach them.
-      if (const std::uint64_t told = crash.least_of[t];
-          told != 0 && !has_stamps(e) && crash.last_id < run.ids[t][told - 1])
+      if (const std::uint64_t told = crash.min_of[t];
+          told != 0 && !has_timestamps(e) && crash.last_id < run.ids[t][told - 1])
         verdict.problem = "thread " + std::to_string(t) + " was told of transaction " +
                           std::to_string(run.ids[t][told - 1]) + ", and the next one will be " +
                           std::to_string(crash.last_id + 1);

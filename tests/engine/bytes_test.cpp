@@ -322,7 +322,7 @@ TEST_P(Bytes, AnUpdateThatChangesNothingIsARead) {
   rig.pool.update([](auto& tx, Many& r) { (void)static_cast<std::uint64_t>(tx(r.word[0])); })
       .wait();
   const auto after = rig.pool.stats();
-  if (!has_stamps(GetParam())) {  // it has one of its own, above those it has read of
+  if (!has_timestamps(GetParam())) {  // it has one of its own, above those it has read of
     EXPECT_EQ(before.last_id, after.last_id);
   }
   EXPECT_EQ(before.commits, after.commits);

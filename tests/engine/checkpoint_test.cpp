@@ -52,10 +52,10 @@ TEST(Checkpoint, WhatWaitsInDramIsBounded) {
     durable = checkpoint.needs();
     ++waited;
   }
-  EXPECT_LE(most, Checkpoint::most_waiting_bytes);
+  EXPECT_LE(most, Checkpoint::max_waiting_bytes);
   // a bound that lets nothing wait would make each slice wait
-  EXPECT_GE(most, Checkpoint::most_waiting_bytes / 2);
-  EXPECT_GE(waited, home_bytes / Checkpoint::most_waiting_bytes - 1);
+  EXPECT_GE(most, Checkpoint::max_waiting_bytes / 2);
+  EXPECT_GE(waited, home_bytes / Checkpoint::max_waiting_bytes - 1);
   EXPECT_EQ(0, std::memcmp(view.data(), medium->home(), home_bytes));
   EXPECT_EQ(home_bytes / 64, checkpoint.lines());
 }

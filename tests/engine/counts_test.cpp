@@ -227,7 +227,7 @@ TEST_P(Counts, OneFenceAcknowledgesSixteenWhoWait) {
     for (auto& t : threads) t.join();
     medium->set_fence_hooks({}, {});
     EXPECT_EQ(before + 2, appends()) << "one for the first, exactly one for the sixteen";
-    if (has_stamps(GetParam()))
+    if (has_timestamps(GetParam()))
       EXPECT_GE(pool.durable_id(), pool.stats().last_id);
     else
       EXPECT_EQ(18U, pool.durable_id());

@@ -11,15 +11,15 @@
 namespace perdure::test {
 namespace {
 
-constexpr std::size_t most_threads = 4, accounts = 32;
+constexpr std::size_t max_threads = 4, accounts = 32;
 struct Shared {
   std::array<p<std::uint64_t>, accounts> account;
-  std::array<p<std::uint64_t>, most_threads * 8> counter;  // a line each
+  std::array<p<std::uint64_t>, max_threads * 8> counter;  // a line each
   // [t][u]: t's latest transaction had read that of u
-  std::array<p<std::uint64_t>, most_threads * most_threads> seen;
+  std::array<p<std::uint64_t>, max_threads * max_threads> seen;
 };
 struct Plain {
-  std::uint64_t account[accounts], counter[most_threads * 8], seen[most_threads * most_threads];
+  std::uint64_t account[accounts], counter[max_threads * 8], seen[max_threads * max_threads];
 };
 static_assert(sizeof(Plain) == sizeof(Shared));
 
@@ -37,16 +37,16 @@ class CrashThreads : public EngineTest {
         .wait();
     struct Image {
       std::vector<std::byte> bytes;
-      std::array<std::uint64_t, most_threads> least;
+      std::array<std::uint64_t, max_threads> least;
     };
-    std::array<std::atomic<std::uint64_t>, most_threads> acknowledged{};
+    std::array<std::atomic<std::uint64_t>, max_threads> acknowledged{};
     std::vector<Image> images;
     std::mutex mutex;
     std::atomic<unsigned> fences{0};
     const auto take = [&] {
       Image image;
       // before: they stay true
-      for (std::size_t t = 0; t < most_threads; ++t) image.least[t] = acknowledged[t];
+      for (std::size_t t = 0; t < max_threads; ++t) image.least[t] = acknowledged[t];
       image.bytes = rig.medium->durable_image();
       const std::lock_guard lock(mutex);
       images.push_back(std::move(image));
@@ -75,7 +75,7 @@ class CrashThreads : public EngineTest {
               }
               for (std::size_t u = 0; u < threads; ++u)
                 if (u != me)
-                  tx(r.seen[me * most_threads + u]) =
+                  tx(r.seen[me * max_threads + u]) =
                       static_cast<std::uint64_t>(tx(r.counter[u * 8]));
               return ++tx(r.counter[me * 8]);
             });
@@ -101,7 +101,7 @@ class CrashThreads : public EngineTest {
             << "an acknowledged transaction of thread " << t << " is lost";
         for (std::size_t u = 0; u < threads; ++u)
           if (u != t) {
-            ASSERT_LE(plain.seen[t * most_threads + u], plain.counter[u * 8])
+            ASSERT_LE(plain.seen[t * max_threads + u], plain.counter[u * 8])
                 << "thread " << t << " had read of " << u << " what is lost";
           }
       }

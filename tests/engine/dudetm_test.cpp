@@ -137,11 +137,11 @@ TEST(Dudetm, CombinationAndCompressionWriteLess) {
   };
   const Stats plain = run("plain", 0, false), combined = run("combined", 1000, false),
               both = run("both", 1000, true);
-  EXPECT_EQ(0U, plain.log_came);
-  EXPECT_GE(combined.log_came, 20000U * 32);
-  EXPECT_LT(combined.log_combined * 20, combined.log_came);
-  EXPECT_EQ(combined.log_combined, combined.log_written);
-  EXPECT_LT(both.log_written, both.log_combined);
+  EXPECT_EQ(0U, plain.log_bytes_in);
+  EXPECT_GE(combined.log_bytes_in, 20000U * 32);
+  EXPECT_LT(combined.log_bytes_combined * 20, combined.log_bytes_in);
+  EXPECT_EQ(combined.log_bytes_combined, combined.log_bytes_out);
+  EXPECT_LT(both.log_bytes_out, both.log_bytes_combined);
 }
 
 // A library that does not know combined records would take one for a torn record: the feature's bit

@@ -22,10 +22,10 @@ inline bool is_shadow(const Entry& e) { return e.family == "shadow"; }
 inline bool is_dudetm(const Entry& e) { return e.family == "dudetm"; }
 /// Its ids are stamps: they rise in commit order with gaps, and recovery counts on in numbers of
 /// its own.
-inline bool has_stamps(const Entry& e) { return e.tm.starts_with("htm"); }
+inline bool has_timestamps(const Entry& e) { return e.tm.starts_with("htm"); }
 /// A view may run alone, and then every writer waits for its end: under bias, or under the lock
 /// that hardware transactions fall back to.
-inline bool views_may_run_alone(const Entry& e) { return e.tm == "biased" || has_stamps(e); }
+inline bool views_may_run_alone(const Entry& e) { return e.tm == "biased" || has_timestamps(e); }
 inline bool is_undo(const Entry& e) { return e.family == "undo"; }
 /// REWIND, force: no log is ever full.
 inline bool clears_at_commit(const Entry& e) {
@@ -87,7 +87,7 @@ inline bool is_stood_for(const Entry& e) {
 inline std::uint64_t ring_of_at_least(const Entry& e, std::uint64_t bytes) {
   engine::Config config;
   config.instance = e.name;
-  return std::max(bytes, e.identity(config).least_ring);
+  return std::max(bytes, e.identity(config).min_ring);
 }
 
 /// Prints, for an engine on RTM, how many transactions the hardware committed: `./dev explore

@@ -86,14 +86,14 @@ TEST(Htm, RunsWhereTheProcessorHasIt) {
   EXPECT_GT(stats.without_lock, 0U) << "every transaction ran under the lock";
 }
 
-// Isolation ends before the record is durable: a pool of order held promises more than that.
+// Isolation ends before the record is durable: a pool of the strict order promises more than that.
 TEST(Htm, RefusesAPoolOfOrderHeld) {
   const Scratch scratch("/dev/shm");
   { auto pool = Htms::open(scratch.path(), options_for("dudetm-sync")); }
   const std::string before = bytes_of(scratch.path());
   const Status s = Htms::try_open(scratch.path(), options_for("dudetm/htm-stand-in")).status();
   EXPECT_EQ(Code::incompatible, s.code());
-  EXPECT_NE(std::string::npos, s.message().find("order held")) << s.message();
+  EXPECT_NE(std::string::npos, s.message().find("strict commit order")) << s.message();
   EXPECT_TRUE(before == bytes_of(scratch.path())) << "not a byte is written";
 }
 
@@ -115,7 +115,7 @@ TEST(Htm, NumbersInThePoolAreDense) {
   for (const char* engine : htms_here()) all.push_back(engine);
   for (const char* engine : all) {
     auto pool = Htms::open(scratch.path(), options_for(engine));
-    EXPECT_EQ(n, pool.header().applied) << engine;
+    EXPECT_EQ(n, pool.header().checkpoint_id) << engine;
     for (int i = 0; i < 300; ++i) {
       ++n;
       const auto receipt = pool.update([&](auto& tx, Root& r) { tx(r.word[0]) = n; });
@@ -123,9 +123,9 @@ TEST(Htm, NumbersInThePoolAreDense) {
       EXPECT_TRUE(receipt.durable());
     }
     pool.checkpoint();
-    EXPECT_EQ(n, pool.header().applied);
-    EXPECT_GE(pool.stats().applied_id, pool.stats().last_id);
-    EXPECT_GE(pool.durable_id(), pool.stats().applied_id);
+    EXPECT_EQ(n, pool.header().checkpoint_id);
+    EXPECT_GE(pool.stats().checkpoint_id, pool.stats().last_id);
+    EXPECT_GE(pool.durable_id(), pool.stats().checkpoint_id);
     const auto looked =
         pool.update([](auto& tx, Root& r) { return static_cast<std::uint64_t>(tx(r.word[0])); });
     EXPECT_EQ(n, looked.value());
@@ -195,7 +195,7 @@ TEST(Htm, LogsThatAreFullPushBack) {
       });
       pool.checkpoint();
       EXPECT_EQ(3 * (3000 / scale), pool.stats().commits);
-      EXPECT_EQ(pool.stats().commits, pool.header().applied);
+      EXPECT_EQ(pool.stats().commits, pool.header().checkpoint_id);
       const CheckReport check = pool.check();
       EXPECT_TRUE(check.ok()) << check.problems.front();
     }

@@ -205,7 +205,7 @@ TEST_F(ManyPools, IdlePoolsOfAllEnginesDoNotWake) {
       }
       if (is_dudetm(entry)) {
         ASSERT_TRUE(comes([&] {
-          return pool.stats().applied_id >= last && pool.stats().log_used == 0;
+          return pool.stats().checkpoint_id >= last && pool.stats().log_used == 0;
         })) << name;
       }
     }

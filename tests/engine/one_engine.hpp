@@ -36,7 +36,7 @@ void explore_engine(const Entry& e, std::uint64_t steps, std::uint64_t at_least)
       plan.ring_bytes = conformance::small_ring(e, plan.like_a_file);
       plan.reopen = 6;
       plan.explore.model = model;
-      plan.explore.most_recoveries = 4000 / scale;
+      plan.explore.max_recoveries = 4000 / scale;
       const auto report = crashtest::explore<Workload, any_engine>(plan);
       EXPECT_EQ("", report.failure);
       EXPECT_GT(report.counts.distinct, at_least / scale);

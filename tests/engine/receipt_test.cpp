@@ -33,7 +33,7 @@ TEST_P(Receipts, OfADurableUpdateAreDurableAtOnce) {
     for (std::uint64_t i = 1, last = 0; i <= 20; ++i) {
       const auto receipt = rig.pool.update([&](auto& tx, Root& r) { return tx(r.word[0]) += i; });
       EXPECT_TRUE(receipt.durable());
-      if (has_stamps(GetParam()))
+      if (has_timestamps(GetParam()))
         EXPECT_LT(std::exchange(last, receipt.id()), receipt.id());
       else
         EXPECT_EQ(i, receipt.id());
@@ -55,7 +55,7 @@ TEST_P(Receipts, OfAsyncUpdatesBecomeDurableInOrderWithoutAnybodyWaiting) {
   for (std::size_t i = 0; i < receipts.size(); ++i) {
     EXPECT_TRUE(receipts[i].durable());
     if (i == 0) continue;
-    if (has_stamps(GetParam()))
+    if (has_timestamps(GetParam()))
       EXPECT_LT(receipts[i - 1].id(), receipts[i].id());
     else
       EXPECT_EQ(receipts[i - 1].id() + 1, receipts[i].id());
@@ -212,7 +212,7 @@ TEST_P(Receipts, CoverWhatWasReadAndNothingReadIsToldBefore) {
   }
 }
 
-// Under `held` an acknowledged transaction is durable though an older one may not be.
+// Under the strict order an acknowledged transaction is durable though an older one may not be.
 TEST_P(Receipts, OfADurableUpdateDoNotWaitForAnOlderOneOfAnother) {
   if (GetParam().name == "shadow/stm") {
     auto rig = open_rig<Root>(GetParam(), this->shape(durable));

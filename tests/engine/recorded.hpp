@@ -55,7 +55,7 @@ class Recorded {
     auto arena = crash::Arena::make(geometry_).value();
     crash::ExploreOptions how;
     how.model = model;
-    how.most_recoveries = most;
+    how.max_recoveries = most;
     how.from = from;
     crash::Seen seen;
     crash::Explorer explorer(*arena, image_, subject, how, seen);

@@ -224,9 +224,9 @@ TEST_P(SyncRoom, ReproducePassesNoCommitThatIsInItsFence) {
       w.pool.update([](auto& tx, Lines& r) { tx(r.line[100].word) = 2; }).id();
   // it reproduces what is there after a nap
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
-  while (w.pool.stats().applied_id < later && std::chrono::steady_clock::now() < end)
+  while (w.pool.stats().checkpoint_id < later && std::chrono::steady_clock::now() < end)
     std::this_thread::yield();
-  EXPECT_LT(w.pool.stats().applied_id, later);
+  EXPECT_LT(w.pool.stats().checkpoint_id, later);
   go_on = true;
   first.join();
   const auto image = w.medium->recording().durable_image();

@@ -38,7 +38,7 @@ struct Direct {
     o.home_bytes = o.max_home_bytes = 16 * pool::chunk_bytes;
     auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(o).value());
     medium = made.get();
-    file = pool::PoolFile::open_on(std::move(made), true, how, who).value();
+    file = pool::OpenPool::open_on(std::move(made), true, how, who).value();
     file->start_session(Engine::view_policy).or_throw();
     engine = std::make_unique<Engine>(*file, config, engine::Recovery());
   }
@@ -78,7 +78,7 @@ struct Direct {
     while (period() < p) std::this_thread::yield();
   }
   WatchMedium* medium;
-  std::unique_ptr<pool::PoolFile> file;
+  std::unique_ptr<pool::OpenPool> file;
   std::unique_ptr<Engine> engine;
 };
 

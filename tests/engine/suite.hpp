@@ -185,7 +185,7 @@ inline Recovered recover(const Entry& e, std::span<const std::byte> image, const
   pool::Identity who;
   who.engine = "any";
   who.engine_any = who.layout_any = true;
-  auto file = pool::PoolFile::open_on(std::move(made), false, how, who);
+  auto file = pool::OpenPool::open_on(std::move(made), false, how, who);
   if (!file) {
     r.status = file.status();
     return r;

@@ -56,7 +56,7 @@ TEST_P(Threads, NeighbouringBytesAndWordsOfOneLineAreEachTheirOwn) {
   };
   check(rig.pool);
   EXPECT_EQ(4ULL * each, rig.pool.stats().commits);
-  if (!has_stamps(GetParam())) {
+  if (!has_timestamps(GetParam())) {
     EXPECT_EQ(4ULL * each, rig.pool.stats().last_id) << "ids are dense";
   }
   this->reopen(rig, shape, check);

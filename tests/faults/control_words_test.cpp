@@ -84,7 +84,7 @@ Outcome recover(const Entry& e, GuardedMemory& memory) {
     pool::Identity who;
     who.engine = "any";
     who.engine_any = who.layout_any = true;
-    auto file = pool::PoolFile::open_on(memory.open(), false, how, who);
+    auto file = pool::OpenPool::open_on(memory.open(), false, how, who);
     if (!file) {
       o.status = file.status();
       return;

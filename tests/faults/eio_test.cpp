@@ -236,7 +236,7 @@ TEST_P(Eio, ReceiptsResolveToTheError) {
     TestPool pool = open(faulty).value();
     faulty->fail(Call::fence, 1, EIO);
     try {
-      // `held` has to wait for its fence
+      // the strict order has to wait for its fence
       auto receipt = pool.update(async, [](auto& tx, Root& root) { step(tx, root, 2); });
       receipt.then([](auto f) { f(); }, [&](Status s) { then = std::move(s), called = true; });
       await(receipt);

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "perdure/medium/file_handle.hpp"
 #include "perdure/medium/medium.hpp"
-#include "perdure/medium/pool_file.hpp"
 #include "perdure/medium/words.hpp"
 
 namespace perdure::faults {

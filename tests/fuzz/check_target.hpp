@@ -86,7 +86,7 @@ class Damaged {
         op.y = static_cast<std::uint8_t>(random());
         perform(tx, root, model_, op);
       });
-    pool::PoolFile& file = pool_->file();
+    pool::OpenPool& file = pool_->file();
     home_ = reinterpret_cast<std::uint64_t*>(file.view());
     (void)pool::audit_heap(file.view(), file.header(),
                            [&](std::uint64_t offset, std::uint64_t bytes) {

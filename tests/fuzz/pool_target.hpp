@@ -28,7 +28,7 @@ struct Base {
   crash::Arena::Geometry geometry;
   std::unique_ptr<crash::Image> image;
   std::unique_ptr<crash::Arena> arena;
-  Status (*recover)(pool::PoolFile&, engine::Recovery&) = nullptr;
+  Status (*recover)(pool::OpenPool&, engine::Recovery&) = nullptr;
 };
 
 inline Base make_base(const char* engine, bool like_a_file, std::uint64_t steps,
@@ -125,7 +125,7 @@ inline void mend_records(Patched& p, const crash::Arena::Geometry& g) {
     std::vector<std::uint64_t> record(payload + log::header_words);
     for (std::size_t i = 0; i < record.size(); ++i) record[i] = p.word(at(i));
     p.set(at(1), log::record_checksum(record.data(), payload, position * 8,
-                                      base::Fold(log::ring_seed(h.uuid, h.epoch, 0))));
+                                      base::Checksum(log::ring_seed(h.uuid, h.epoch, 0))));
     position += (record.size() + unit - 1) / unit * unit;
   }
 }
@@ -159,7 +159,7 @@ inline void open_mutated(const std::uint8_t* data, std::size_t size) {
   pool::Identity who;
   who.engine = "any";
   who.engine_any = who.layout_any = true;
-  auto file = pool::PoolFile::open_on(base.arena->open(base.image->home_bytes(), nullptr), false,
+  auto file = pool::OpenPool::open_on(base.arena->open(base.image->home_bytes(), nullptr), false,
                                       open, who);
   if (!file.ok()) return;
   engine::Recovery report;

@@ -43,7 +43,7 @@ TEST(MutatedPools, TheBasesAreWholeAsTheyAre) {
     pool::OpenFile open;
     pool::Identity who;
     who.engine_any = who.layout_any = true;
-    auto file = pool::PoolFile::open_on(base.arena->open(base.image->home_bytes(), nullptr), false,
+    auto file = pool::OpenPool::open_on(base.arena->open(base.image->home_bytes(), nullptr), false,
                                         open, who);
     ASSERT_TRUE(file.ok()) << file.status().message();
     engine::Recovery report;

@@ -4,11 +4,10 @@
 // the model, then works until it dies.
 //
 // Laws looked at: LAW-1 (the recovered transactions are closed: exactly the model's state after n
-// <= done[t], the shared parts in the journal's order; under `prefix` no id below a recovered one
-// is missing), LAW-2 (acked <= done), LAW-3 (nothing of a transaction that threw), LAW-4 (the sum
-// of the accounts in every view), LAW-5 (the digest of a first recovery), LAW-6 (check(): no leak,
-// no double use).
-// Thread safety: run() starts its own threads.
+// <= done[t], the shared parts in the journal's order; under the pipelined order no id below a
+// recovered one is missing), LAW-2 (acked <= done), LAW-3 (nothing of a transaction that threw),
+// LAW-4 (the sum of the accounts in every view), LAW-5 (the digest of a first recovery), LAW-6
+// (check(): no leak, no double use). Thread safety: run() starts its own threads.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/medium/pool_file.hpp"
+#include "perdure/medium/file_handle.hpp"
 #include "perdure/pool/header.hpp"
 #include "tests/kill/killing_medium.hpp"
 #include "tests/kill/shared.hpp"
@@ -184,7 +183,7 @@ class Child {
     if (!replay(found)) return;
     compare(found);
     if (shared_.error[0]) return;
-    if (pool.header().order == pool::Order::prefix) prefix(found);
+    if (pool.header().order == pool::CommitOrder::pipelined) prefix(found);
     const std::uint64_t digest = digest_of(found);
     if (task_.digest != 0 && digest != task_.digest)
       return bad(
@@ -279,7 +278,7 @@ class Child {
     bad(text);
   }
 
-  // Under `prefix`: whoever is missing has an id above everybody who is there.
+  // Under the pipelined order: whoever is missing has an id above everybody who is there.
   void prefix(const ModelType& found) {
     for (std::size_t t = 0; t < 2; ++t) {
       for (std::size_t u = 0; u < 2; ++u) {
@@ -288,7 +287,7 @@ class Child {
         const std::uint64_t there = id_of(t, found.done[t]), missing = id_of(u, next);
         if (there != 0 && missing != 0 && missing < there)
           return bad("LAW-1: transaction " + std::to_string(missing) + " is missing, yet " +
-                     std::to_string(there) + " was recovered (order: prefix)");
+                     std::to_string(there) + " was recovered (order: pipelined)");
       }
     }
   }

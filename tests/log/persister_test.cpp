@@ -251,7 +251,7 @@ TEST_F(PersisterTest, AGroupIsCombinedAndWrittenWhenItIsFullOrSomebodyWaits) {
     EXPECT_EQ(5U, records[3].transactions);
     EXPECT_EQ(124U, records[3].words.at(40 << 20));
     EXPECT_EQ(4U, on->medium->counters().fences) << "one a group";
-    EXPECT_EQ(35U * 16, combining.bytes_came());
+    EXPECT_EQ(35U * 16, combining.bytes_in());
     EXPECT_EQ(6U * 8 + 3 * 16, combining.bytes_combined())
         << "a run of three and a word; a word a group";
   }

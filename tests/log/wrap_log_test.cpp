@@ -235,7 +235,7 @@ TEST(WrapLog, ABucketBeginsAgain) {
   EXPECT_EQ(Ids{}, ids(rig.cut().scan(1)));
   EXPECT_EQ((Ids{2, 4, 6}), ids(rig.cut().scan(2)));
   const std::uint64_t used = rig.log->used();
-  rig.log->note_x(5).or_throw();
+  rig.log->note_checkpoint_id(5).or_throw();
   rig.log->begin_bucket(0, 6);
   rig.medium->fence().or_throw();
   EXPECT_EQ(used - 1 - 2 - 3, rig.log->used());
@@ -253,7 +253,7 @@ TEST(WrapLog, ItsControlIsDurableWhenItSaysSo) {
   const Rig rig;
   EXPECT_TRUE(WrapLog::control(*rig.cut().medium, rig.place).ours);
   rig.wrap(3, 1);
-  rig.log->note_x(1).or_throw();
+  rig.log->note_checkpoint_id(1).or_throw();
   EXPECT_EQ(1U, WrapLog::control(*rig.cut().medium, rig.place).x);
 }
 

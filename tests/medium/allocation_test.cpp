@@ -15,7 +15,7 @@
 #include <atomic>
 #include <functional>
 
-#include "perdure/medium/pool_file.hpp"
+#include "perdure/medium/file_handle.hpp"
 #include "scratch.hpp"
 #include "small_disk.hpp"
 #include "testing/recording_medium.hpp"

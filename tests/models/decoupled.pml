@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The decoupled engine under order `prefix` (docs/architecture.md): Perform draws ids and changes the view, Persist writes groups to
+ * The decoupled engine under the pipelined order (docs/architecture.md): Perform draws ids and changes the view, Persist writes groups to
  * one ring and acknowledges, Reproduce copies the view home and gives records up; a power cut at any instant, with caches that
  * wrote back what they liked; recovery, cut short at any instant too, and once more.
  *

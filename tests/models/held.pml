@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The decoupled engine under order `held` (docs/architecture.md): a ring a thread, isolation held through the fence, checkpoints of owned
+ * The decoupled engine under the strict order (docs/architecture.md): a ring a thread, isolation held through the fence, checkpoints of owned
  * words beside running transactions, X from the ids still in flight; a power cut at any instant, with caches that wrote back what
  * they liked, in recovery too.
  *

@@ -16,7 +16,7 @@ class AuditTest : public ::testing::Test {
   void SetUp() override {
     OpenFile how = small(scratch.path());
     how.max_bytes = 8 * MiB;
-    auto pool = PoolFile::open(how, tester());
+    auto pool = OpenPool::open(how, tester());
     ASSERT_TRUE(pool.ok());
     ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
     HeapUser user(**pool);

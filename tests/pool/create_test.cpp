@@ -31,7 +31,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 TEST(Create, WhatANewPoolIs) {
   const Scratch scratch;
   const OpenFile how = small(scratch.path());
-  auto r = PoolFile::open(how, tester());
+  auto r = OpenPool::open(how, tester());
   ASSERT_TRUE(r.ok()) << r.status().message();
   EXPECT_TRUE((*r)->created());
   EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{"pool"});
@@ -54,7 +54,7 @@ TEST(Create, WhatANewPoolIs) {
   EXPECT_TRUE(audit.problems.empty()) << audit.problems.front();
   EXPECT_EQ(audit.blocks, 1U);
   r->reset();
-  r = PoolFile::open(how, tester());
+  r = OpenPool::open(how, tester());
   ASSERT_TRUE(r.ok());
   EXPECT_FALSE((*r)->created());
 }
@@ -66,33 +66,33 @@ TEST(Create, ThroughASymbolicLinkToNothing) {
   std::filesystem::create_symlink(scratch.folder() + "/real/file", scratch.folder() + "/second");
   OpenFile how = small(scratch.path());
   {
-    auto r = PoolFile::open(how, tester());
+    auto r = OpenPool::open(how, tester());
     ASSERT_TRUE(r.ok()) << r.status().message();
     EXPECT_TRUE((*r)->created());
-    EXPECT_EQ(PoolFile::open(small(scratch.folder() + "/real/file"), tester()).code(), Code::busy);
+    EXPECT_EQ(OpenPool::open(small(scratch.folder() + "/real/file"), tester()).code(), Code::busy);
   }
   EXPECT_EQ(names_in(scratch.folder() + "/real"), std::vector<std::string>{"file"});
   EXPECT_EQ(names_in(scratch.folder()), (std::vector<std::string>{"pool", "real", "second"}));
   EXPECT_TRUE(std::filesystem::is_symlink(scratch.path()));
   how.create = false;
-  auto again = PoolFile::open(how, tester());
+  auto again = OpenPool::open(how, tester());
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_FALSE((*again)->created());
   again->reset();
   how.must_create = true;
-  EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::exists);
+  EXPECT_EQ(OpenPool::open(how, tester()).code(), Code::exists);
 }
 
 TEST(Create, LinksThatLeadNowhereAreNamed) {
   const Scratch scratch;
   std::filesystem::create_symlink("no-folder/file", scratch.path());
-  const auto missing = PoolFile::open(small(scratch.path()), tester());
+  const auto missing = OpenPool::open(small(scratch.path()), tester());
   EXPECT_EQ(missing.code(), Code::not_found);
   EXPECT_NE(missing.status().message().find("folder does not exist"), std::string::npos)
       << missing.status().message();
   const std::string circle = scratch.folder() + "/circle";
   std::filesystem::create_symlink("circle", circle);
-  EXPECT_FALSE(PoolFile::open(small(circle), tester()).ok());
+  EXPECT_FALSE(OpenPool::open(small(circle), tester()).ok());
   EXPECT_EQ(names_in(scratch.folder()), (std::vector<std::string>{"circle", "pool"}));
 }
 
@@ -107,12 +107,12 @@ TEST(Create, AnEmptyFileBecomesAPool) {
   touch();
   OpenFile how = small(path);
   how.must_create = true;
-  EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::exists);
+  EXPECT_EQ(OpenPool::open(how, tester()).code(), Code::exists);
   how = small(path);
   for (const bool read_only : {false, true}) {
     how.create = false;
     how.read_only = read_only;
-    const auto refused = PoolFile::open(how, tester());
+    const auto refused = OpenPool::open(how, tester());
     EXPECT_EQ(refused.code(), Code::incompatible);
     EXPECT_NE(refused.status().message().find("an empty file"), std::string::npos)
         << refused.status().message();
@@ -120,14 +120,14 @@ TEST(Create, AnEmptyFileBecomesAPool) {
   }
   how = small(path);
   {
-    auto r = PoolFile::open(how, tester());
+    auto r = OpenPool::open(how, tester());
     ASSERT_TRUE(r.ok()) << r.status().message();
     EXPECT_TRUE((*r)->created());
-    EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::busy);
+    EXPECT_EQ(OpenPool::open(how, tester()).code(), Code::busy);
   }
   EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{"pool"});
   EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0640));
-  auto again = PoolFile::open(how, tester());
+  auto again = OpenPool::open(how, tester());
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_FALSE((*again)->created());
 }
@@ -136,7 +136,7 @@ TEST(Create, AnEmptyFileBehindALinkBecomesAPool) {
   const Scratch scratch;
   std::ofstream(scratch.folder() + "/real").close();
   std::filesystem::create_symlink("real", scratch.path());
-  auto r = PoolFile::open(small(scratch.path()), tester());
+  auto r = OpenPool::open(small(scratch.path()), tester());
   ASSERT_TRUE(r.ok()) << r.status().message();
   EXPECT_TRUE(std::filesystem::is_symlink(scratch.path()));
   EXPECT_GT(std::filesystem::file_size(scratch.folder() + "/real"), 0U);
@@ -148,7 +148,7 @@ TEST(Create, AnEmptyFileStaysWhereTheCreationFails) {
   std::ofstream(scratch.path()).close();
   OpenFile how = small(scratch.path());
   how.rings = max_rings + 1;
-  EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::invalid);
+  EXPECT_EQ(OpenPool::open(how, tester()).code(), Code::invalid);
   EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{"pool"});
   EXPECT_EQ(std::filesystem::file_size(scratch.path()), 0U);
 }
@@ -174,14 +174,14 @@ TEST(Create, NamesOfAnyLength) {
   const Scratch scratch;
   for (const std::size_t length : {1U, 240U, 241U, 242U, 246U, 247U, 254U, 255U}) {
     const std::string name(length, static_cast<char>('a' + length % 26));
-    auto r = PoolFile::open(small(scratch.folder() + "/" + name), tester());
+    auto r = OpenPool::open(small(scratch.folder() + "/" + name), tester());
     ASSERT_TRUE(r.ok()) << length << ": " << r.status().message();
     EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{name});
     r->reset();
     std::filesystem::remove(scratch.folder() + "/" + name);
   }
   const auto longer =
-      PoolFile::open(small(scratch.folder() + "/" + std::string(256, 'x')), tester());
+      OpenPool::open(small(scratch.folder() + "/" + std::string(256, 'x')), tester());
   EXPECT_FALSE(longer.ok());
   EXPECT_NE(longer.status().message().find("too long"), std::string::npos)
       << longer.status().message();
@@ -195,7 +195,7 @@ TEST(Create, RootsOfAllSizes) {
     Identity who = tester();
     who.root_bytes = bytes;
     for (const auto policy : {ViewPolicy::shadow, ViewPolicy::shared}) {
-      auto r = PoolFile::open(how, who);
+      auto r = OpenPool::open(how, who);
       ASSERT_TRUE(r.ok()) << bytes << r.status().message();
       ASSERT_TRUE((*r)->start_session(policy).ok());
       const auto audit = audit_heap((*r)->medium().home(), (*r)->header());
@@ -249,7 +249,7 @@ TEST(Create, DefaultsAreModest) {
   OpenFile how;
   how.path = scratch.path();
   how.medium = "emulated";
-  auto r = PoolFile::open(how, tester());
+  auto r = OpenPool::open(how, tester());
 #if defined(__SANITIZE_THREAD__)
   if (!r.ok()) GTEST_SKIP() << r.status().message();
 #endif
@@ -265,7 +265,7 @@ TEST(Create, RequestsThatMakeNoSense) {
     OpenFile how = small(scratch.path());
     Identity who = tester();
     change(how, who);
-    auto r = PoolFile::open(how, who);
+    auto r = OpenPool::open(how, who);
     EXPECT_FALSE(r.ok());
     EXPECT_EQ(r.code(), Code::invalid) << r.status().message();
     EXPECT_TRUE(names_in(scratch.folder()).empty());
@@ -280,7 +280,7 @@ TEST(Create, RequestsThatMakeNoSense) {
   refused([](OpenFile& how, Identity&) { how.path.clear(); });
   refused([](OpenFile& how, Identity&) { how.read_only = how.must_create = true; });
   OpenFile how = small(scratch.path("no/such/folder"));
-  EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::not_found);
+  EXPECT_EQ(OpenPool::open(how, tester()).code(), Code::not_found);
 }
 
 TEST(Create, OnEveryMedium) {
@@ -290,7 +290,7 @@ TEST(Create, OnEveryMedium) {
       OpenFile how = small(scratch.path(kind));
       how.medium = kind;
       for (int session = 0; session < 2; ++session) {
-        auto r = PoolFile::open(how, tester());
+        auto r = OpenPool::open(how, tester());
         ASSERT_TRUE(r.ok()) << kind << r.status().message();
         ASSERT_TRUE((*r)->start_session(ViewPolicy::shadow).ok());
         EXPECT_EQ((*r)->header().append_unit, (*r)->medium().append_unit());
@@ -311,7 +311,7 @@ TEST(Create, MovesBetweenMedia) {
   OpenFile how = small(scratch.path());
   for (const char* kind : {"emulated", "file", "emulated", "file"}) {
     how.medium = kind;
-    auto r = PoolFile::open(how, tester());
+    auto r = OpenPool::open(how, tester());
     ASSERT_TRUE(r.ok()) << r.status().message();
     ASSERT_TRUE((*r)->start_session(ViewPolicy::shadow).ok());
     EXPECT_EQ((*r)->header().append_unit, std::string(kind) == "file" ? 4096U : 64U);
@@ -326,14 +326,14 @@ TEST(Create, OneCreatorAtATime) {
     static auto lock = FileLock::acquire(path + ".creating", FileLock::Mode::create, path);
     ASSERT_TRUE(lock.ok());
   });
-  auto r = PoolFile::open(small(path), tester());
+  auto r = OpenPool::open(small(path), tester());
   ASSERT_FALSE(r.ok());
   EXPECT_EQ(r.code(), Code::busy) << r.status().message();
   EXPECT_NE(r.status().message().find("process " + std::to_string(other.pid())), std::string::npos)
       << r.status().message();
   EXPECT_NE(r.status().message().find("is creating it"), std::string::npos) << r.status().message();
   other.end();
-  EXPECT_TRUE(PoolFile::open(small(path), tester()).ok());
+  EXPECT_TRUE(OpenPool::open(small(path), tester()).ok());
   EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{"pool"});
 }
 
@@ -347,7 +347,7 @@ TEST(Create, ManyCreators) {
     for (int i = 0; i < 6; ++i) {
       const pid_t child = ::fork();
       if (child == 0) {
-        auto r = PoolFile::open(small(path), tester());
+        auto r = OpenPool::open(small(path), tester());
         const bool fine = r.ok() || r.code() == Code::busy;
         if (!fine) std::puts(r.status().message().c_str());
         (void)std::fflush(nullptr);
@@ -385,7 +385,7 @@ void killed_while_creating(bool memory, const char* kind, int kills) {
   for (int i = 0; i < kills || ((absent == 0 || there == 0) && i < 8 * kills); ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
-      auto r = PoolFile::open(how, tester());
+      auto r = OpenPool::open(how, tester());
       if (!r.ok()) ::_exit(3);
       for (;;) ::pause();
     }
@@ -397,7 +397,7 @@ void killed_while_creating(bool memory, const char* kind, int kills) {
     ASSERT_TRUE(WIFSIGNALED(status)) << "the creator failed";
     OpenFile look = how;
     look.create = false;
-    auto r = PoolFile::open(look, tester());
+    auto r = OpenPool::open(look, tester());
     if (!r.ok()) {
       ASSERT_EQ(r.code(), Code::not_found) << r.status().message();
       ++absent;
@@ -444,13 +444,13 @@ void full_disk(const char* kind) {
     how.max_bytes = 64 * MiB;
     // creation: refused, nothing left behind, and possible when it asks for less
     how.initial_bytes = 20 * MiB;
-    auto big = PoolFile::open(how, tester());
+    auto big = OpenPool::open(how, tester());
     ASSERT_FALSE(big.ok());
     EXPECT_EQ(big.code(), Code::full) << big.status().message();
     EXPECT_EQ(big.status().message().find(how.path + ":"), 0U) << big.status().message();
     EXPECT_TRUE(names_in(scratch.folder()).empty());
     how.initial_bytes = 0;
-    auto pool = PoolFile::open(how, tester());
+    auto pool = OpenPool::open(how, tester());
     ASSERT_TRUE(pool.ok()) << pool.status().message();
     ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
     // growth: in steps that the disk still has, then refused; what is there stays usable
@@ -483,7 +483,7 @@ void full_disk(const char* kind) {
       EXPECT_TRUE((*pool)->grow(home + 4 * MiB).ok());
     }
     pool->reset();
-    auto again = PoolFile::open(how, tester());
+    auto again = OpenPool::open(how, tester());
     EXPECT_TRUE(again.ok()) << again.status().message();
   });
   EXPECT_EQ(r, 0);

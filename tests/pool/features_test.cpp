@@ -37,7 +37,7 @@ class Features : public ::testing::Test {
   [[nodiscard]] Status open(bool read_only) {
     OpenFile how = small(path);
     how.read_only = read_only;
-    return PoolFile::open(how, tester()).status();
+    return OpenPool::open(how, tester()).status();
   }
   void opens(bool read_only) {
     const Status s = open(read_only);
@@ -53,11 +53,11 @@ class Features : public ::testing::Test {
     return s.message();
   }
   void work_and_close() {
-    auto pool = PoolFile::open(small(path), tester());
+    auto pool = OpenPool::open(small(path), tester());
     ASSERT_TRUE(pool.ok()) << pool.status().message();
     ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
-    ASSERT_TRUE((*pool)->publish([](Header& h) { h.applied += 7; }).ok());
-    ASSERT_TRUE((*pool)->close_clean((*pool)->header().applied).ok());
+    ASSERT_TRUE((*pool)->publish([](Header& h) { h.checkpoint_id += 7; }).ok());
+    ASSERT_TRUE((*pool)->close_clean((*pool)->header().checkpoint_id).ok());
   }
 
   Scratch scratch;
@@ -77,7 +77,7 @@ TEST_F(Features, ANewPoolHasTheNewestVersionAndSmallLogsWhereItHasHoles) {
   whole.home_bytes = whole.max_home_bytes = 4 * MiB;
   OpenFile how = small("whole");
   how.log_bytes = 0;
-  auto pool = PoolFile::open_on(medium::RecordingMedium::make(whole).value(), true, how, tester());
+  auto pool = OpenPool::open_on(medium::RecordingMedium::make(whole).value(), true, how, tester());
   ASSERT_TRUE(pool.ok()) << pool.status().message();
   EXPECT_EQ((*pool)->header().version, 4U);
   EXPECT_EQ(feature_words((*pool)->header()), FeatureWords());
@@ -156,7 +156,7 @@ TEST_F(Features, OptionalBitsAndTheirOwnersBytesAreKept) {
   work_and_close();
   for (const std::uint64_t at : {header_a, header_b}) {
     const Header h = header_of(path, at);
-    EXPECT_EQ(h.applied, 7U);
+    EXPECT_EQ(h.checkpoint_id, 7U);
     EXPECT_EQ(h.features_optional, bits);
     EXPECT_EQ(h.reserved1, 11U);
     EXPECT_EQ(h.reserved3[16], 12U);
@@ -208,7 +208,7 @@ TEST_F(Features, RequiringOneUpgradesThePoolOnce) {
       h.version = version;
       h.features_read = 0;
     });
-    auto pool = PoolFile::open(small(path), tester()).value();
+    auto pool = OpenPool::open(small(path), tester()).value();
     ASSERT_TRUE(pool->start_session(ViewPolicy::shadow).ok());
     const std::uint64_t before = pool->header().sequence;
     ASSERT_TRUE(pool->require_feature(Feature::combined_records).ok());
@@ -229,7 +229,7 @@ TEST_F(Features, RequiringOneUpgradesThePoolOnce) {
 TEST_F(Features, NoneIsAddedToAPoolThatIsOpenForReadingOnly) {
   OpenFile how = small(path);
   how.read_only = true;
-  auto pool = PoolFile::open(how, tester()).value();
+  auto pool = OpenPool::open(how, tester()).value();
   const Status s = pool->require_feature(Feature::combined_records);
   EXPECT_EQ(s.code(), Code::read_only) << s.message();
   EXPECT_NE(s.message().find("combined records"), std::string::npos) << s.message();
@@ -248,7 +248,7 @@ struct OnRecorded {
     {
       auto made = medium::RecordingMedium::make(options).value();
       auto* const raw = made.get();
-      auto fresh = PoolFile::open_on(std::move(made), true, how, tester()).value();
+      auto fresh = OpenPool::open_on(std::move(made), true, how, tester()).value();
       image = raw->durable_image();
     }
     for (const std::uint64_t at : {header_a, header_b}) {
@@ -260,9 +260,9 @@ struct OnRecorded {
     }
     auto made = medium::RecordingMedium::make(options, image).value();
     medium = made.get();
-    pool = PoolFile::open_on(std::move(made), false, how, tester()).value();
+    pool = OpenPool::open_on(std::move(made), false, how, tester()).value();
   }
-  std::unique_ptr<PoolFile> pool;
+  std::unique_ptr<OpenPool> pool;
   medium::RecordingMedium* medium = nullptr;
 };
 
@@ -339,7 +339,7 @@ TEST(FeaturesOnMedium, AFailedUpgradeLeavesThePoolWithoutTheFeature) {
   m.max_home_bytes = h.max_home_bytes;
   auto faulty = std::make_unique<medium::FaultyMedium>(medium::open_medium(m).value());
   medium::FaultyMedium* const faults = faulty.get();
-  auto pool = PoolFile::open_on(std::move(faulty), false, small(scratch.path()), tester()).value();
+  auto pool = OpenPool::open_on(std::move(faulty), false, small(scratch.path()), tester()).value();
   ASSERT_TRUE(pool->start_session(ViewPolicy::shadow).ok());
   faults->fail(medium::FaultyMedium::Call::fence, 1, EIO);
   EXPECT_EQ(pool->require_feature(Feature::combined_records).code(), Code::io);
@@ -413,7 +413,7 @@ TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
     pool.update([&](auto& tx, Words& w) { tx(w.word[n % 16]) = n; });
   pool.update(durable, [](auto& tx, Words& w) { tx(w.word[0]) = 7; });
   EXPECT_GT(fences_with_a_log.load(), 0);
-  EXPECT_GT(pool.stats().log_combined, 0U);
+  EXPECT_GT(pool.stats().log_bytes_combined, 0U);
   pool.close();
 }
 

@@ -25,7 +25,7 @@ class HeaderTest : public ::testing::Test {
     OpenFile how = small(path);
     for (const bool read_only : {false, true}) {
       how.read_only = read_only;
-      auto r = PoolFile::open(how, who);
+      auto r = OpenPool::open(how, who);
       ASSERT_FALSE(r.ok());
       EXPECT_EQ(r.code(), code) << r.status().message();
       EXPECT_NE(r.status().message().find(words), std::string::npos) << r.status().message();
@@ -34,7 +34,7 @@ class HeaderTest : public ::testing::Test {
     EXPECT_TRUE(read_all(path) == before);
   }
   void opens() {
-    auto r = PoolFile::open(small(path), tester());
+    auto r = OpenPool::open(small(path), tester());
     ASSERT_TRUE(r.ok()) << r.status().message();
   }
   // Both copies changed by `change`, sealed.
@@ -99,7 +99,7 @@ TEST_F(HeaderTest, SessionRepairsTheOtherCopy) {
     const char bad = static_cast<char>(image[at + 100] ^ 1);
     poke(path, at + 100, &bad, 1);
     {
-      auto r = PoolFile::open(small(path), tester());
+      auto r = OpenPool::open(small(path), tester());
       ASSERT_TRUE(r.ok());
       ASSERT_TRUE((*r)->start_session(ViewPolicy::none).ok());
     }
@@ -122,7 +122,7 @@ TEST_F(HeaderTest, WritingIsNeverWithoutAWholeCopy) {
     medium::RecordingMedium* const m = made->get();
     OpenFile how = small("recorded");
     {
-      auto first = PoolFile::open_on(std::move(*made), true, how, tester());
+      auto first = OpenPool::open_on(std::move(*made), true, how, tester());
       ASSERT_TRUE(first.ok()) << first.status().message();
       std::vector<std::byte> bytes = m->current_image();
       bytes[damaged + 50] ^= std::byte{1};
@@ -130,7 +130,7 @@ TEST_F(HeaderTest, WritingIsNeverWithoutAWholeCopy) {
       ASSERT_TRUE(made.ok());
     }
     medium::RecordingMedium* const again = made->get();
-    auto pool = PoolFile::open_on(std::move(*made), false, how, tester());
+    auto pool = OpenPool::open_on(std::move(*made), false, how, tester());
     ASSERT_TRUE(pool.ok()) << pool.status().message();
     const std::uint64_t before = (*pool)->header().sequence;
     again->set_fence_hooks(
@@ -154,7 +154,8 @@ TEST_F(HeaderTest, WritingIsNeverWithoutAWholeCopy) {
           EXPECT_TRUE(t.ok());
         },
         {});
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE((*pool)->publish([](Header& h) { ++h.applied; }).ok());
+    for (int i = 0; i < 3; ++i)
+      ASSERT_TRUE((*pool)->publish([](Header& h) { ++h.checkpoint_id; }).ok());
     again->set_fence_hooks({}, {});
   }
 }
@@ -162,15 +163,15 @@ TEST_F(HeaderTest, WritingIsNeverWithoutAWholeCopy) {
 TEST_F(HeaderTest, HighestSequenceWins) {
   Header a = header_of(path, header_a), b = a;
   b.sequence += 1;
-  b.applied = 77;
+  b.checkpoint_id = 77;
   b.checksum = header_checksum(b);
   auto r = choose_header(path, &a, &b, image.size());
   ASSERT_TRUE(r.ok());
-  EXPECT_EQ(r->header.applied, 77U);
+  EXPECT_EQ(r->header.checkpoint_id, 77U);
   EXPECT_FALSE(r->write_b_first);
   r = choose_header(path, &b, &a, image.size());
   ASSERT_TRUE(r.ok());
-  EXPECT_EQ(r->header.applied, 77U);
+  EXPECT_EQ(r->header.checkpoint_id, 77U);
   EXPECT_TRUE(r->write_b_first);
 }
 
@@ -178,7 +179,7 @@ TEST_F(HeaderTest, TruncatedAtEvery512Bytes) {
   const std::string full = image;
   for (std::size_t n = 0; n < full.size(); n += 512) {
     ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(full.size() - n)), 0);
-    auto r = PoolFile::open(small(path), tester());
+    auto r = OpenPool::open(small(path), tester());
     if (n == 0) {
       ASSERT_TRUE(r.ok());
       continue;
@@ -195,7 +196,7 @@ TEST_F(HeaderTest, TruncatedAtEvery512Bytes) {
   ASSERT_EQ(::truncate(path.c_str(), 0), 0);
   OpenFile how = small(path);
   how.create = false;  // else a new pool takes its place (create_test.cpp)
-  const auto empty = PoolFile::open(how, tester());
+  const auto empty = OpenPool::open(how, tester());
   EXPECT_EQ(empty.code(), Code::incompatible);
   EXPECT_NE(empty.status().message().find("an empty file"), std::string::npos)
       << empty.status().message();
@@ -212,7 +213,7 @@ TEST_F(HeaderTest, ForeignFiles) {
   refused(Code::incompatible, "1 bytes");
   std::filesystem::remove(path);
   std::filesystem::create_directory(path);
-  auto r = PoolFile::open(small(path), tester());
+  auto r = OpenPool::open(small(path), tester());
   ASSERT_FALSE(r.ok());
   EXPECT_EQ(r.code(), Code::incompatible) << r.status().message();
 }
@@ -247,7 +248,7 @@ TEST_F(HeaderTest, OtherEngine) {
           "perdure::Pool<Root, perdure::engines<perdure::tester>>",
           who);
   who.engine_any = true;
-  auto r = PoolFile::open(small(path), who);
+  auto r = OpenPool::open(small(path), who);
   EXPECT_TRUE(r.ok());
 }
 
@@ -275,14 +276,14 @@ TEST_F(HeaderTest, LayoutLongerThanItsRoom) {
   ASSERT_GT(who.layout.size(), layout_capacity);
   OpenFile how = small(scratch.path("long"));
   make_pool(how, who);
-  EXPECT_TRUE(PoolFile::open(how, who).ok());
+  EXPECT_TRUE(OpenPool::open(how, who).ok());
   who.layout.back() = ' ';
-  auto r = PoolFile::open(how, who);
+  auto r = OpenPool::open(how, who);
   ASSERT_FALSE(r.ok());
   EXPECT_NE(r.status().message().find("beyond the first 2048 bytes"), std::string::npos)
       << r.status().message();
   who.layout[30] = '#';
-  r = PoolFile::open(how, who);
+  r = OpenPool::open(how, who);
   EXPECT_NE(r.status().message().find("field 1 is"), std::string::npos) << r.status().message();
 }
 

@@ -152,7 +152,7 @@ class Replay : public ::testing::TestWithParam<int> {
     OpenFile how = small("replayed");
     Identity who = tester();
     who.root_bytes = 0;
-    auto opened = PoolFile::open_on(std::move(*m), true, how, who);
+    auto opened = OpenPool::open_on(std::move(*m), true, how, who);
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     pool = std::move(*opened);
     ASSERT_TRUE(pool->start_session(ViewPolicy::shadow).ok());
@@ -207,7 +207,7 @@ class Replay : public ::testing::TestWithParam<int> {
   }
 
   std::mt19937_64 random{static_cast<std::uint64_t>(GetParam())};
-  std::unique_ptr<PoolFile> pool;
+  std::unique_ptr<OpenPool> pool;
   std::unique_ptr<MemoryTarget> view;
   std::unique_ptr<Heap> heap;
   std::vector<Transaction> log;

@@ -17,7 +17,7 @@ class HeapTest : public ::testing::Test {
     how = small(scratch.path());
     how.max_bytes = max;
     how.base = base;
-    auto r = PoolFile::open(how, tester());
+    auto r = OpenPool::open(how, tester());
     ASSERT_TRUE(r.ok()) << r.status().message();
     pool = std::move(*r);
     ASSERT_TRUE(pool->start_session(ViewPolicy::shadow).ok());
@@ -42,7 +42,7 @@ class HeapTest : public ::testing::Test {
   Scratch scratch;
   OpenFile how;
   std::uint64_t base = 0;
-  std::unique_ptr<PoolFile> pool;
+  std::unique_ptr<OpenPool> pool;
   std::unique_ptr<HeapUser> user;
 };
 

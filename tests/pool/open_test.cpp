@@ -18,14 +18,14 @@ using namespace testing;
 class OpenTest : public ::testing::Test {
  protected:
   void SetUp() override { make_pool(small(path)); }
-  Result<std::unique_ptr<PoolFile>> open(bool read_only = false,
+  Result<std::unique_ptr<OpenPool>> open(bool read_only = false,
                                          const std::string& name = {}) const {
     OpenFile how = small(name.empty() ? path : name);
     how.read_only = read_only;
     how.create = false;
-    return PoolFile::open(how, tester());
+    return OpenPool::open(how, tester());
   }
-  static void busy(const Result<std::unique_ptr<PoolFile>>& r, const std::string& words) {
+  static void busy(const Result<std::unique_ptr<OpenPool>>& r, const std::string& words) {
     ASSERT_FALSE(r.ok());
     EXPECT_EQ(r.code(), Code::busy) << r.status().message();
     EXPECT_NE(r.status().message().find(words), std::string::npos) << r.status().message();
@@ -44,7 +44,7 @@ TEST_F(OpenTest, NotThere) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path("none")));
   OpenFile how = small(path);
   how.must_create = true;
-  EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::exists);
+  EXPECT_EQ(OpenPool::open(how, tester()).code(), Code::exists);
 }
 
 TEST_F(OpenTest, SameProcess) {
@@ -164,7 +164,7 @@ TEST_F(OpenTest, ReadOnlyFileAndMount) {
     EXPECT_NE(writer.status().message().find("open it with read_only"), std::string::npos)
         << writer.status().message();
     OpenFile how = small(scratch.path("new"));
-    EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::read_only);
+    EXPECT_EQ(OpenPool::open(how, tester()).code(), Code::read_only);
     ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=32m"),
               0);
     {
@@ -193,7 +193,7 @@ TEST_F(OpenTest, NoPermission) {
     EXPECT_EQ(writer.code(), Code::read_only) << writer.status().message();
     auto reader = open(true);
     EXPECT_TRUE(reader.ok()) << reader.status().message();
-    EXPECT_FALSE(PoolFile::open(small(scratch.path("new")), tester()).ok());
+    EXPECT_FALSE(OpenPool::open(small(scratch.path("new")), tester()).ok());
   });
   EXPECT_EQ(::chmod(scratch.folder().c_str(), 0755), 0);  // it is removed at the end
   EXPECT_EQ(r, 0);
@@ -249,7 +249,7 @@ TEST_F(OpenTest, BaseTakenIsRefusedByName) {
   ASSERT_EQ(::mmap(at, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
             at);
   {
-    auto looked = PoolFile::open(small(path), tool);
+    auto looked = OpenPool::open(small(path), tool);
     ASSERT_TRUE(looked.ok());
     EXPECT_EQ((*looked)->start_session(ViewPolicy::shadow).code(), Code::incompatible);
   }
@@ -264,21 +264,21 @@ TEST_F(OpenTest, BaseTakenByAnotherPool) {
   make_pool(how);
   auto first = open();
   ASSERT_TRUE(first.ok());
-  auto r = PoolFile::open(how, tester());
+  auto r = OpenPool::open(how, tester());
   ASSERT_FALSE(r.ok());
   EXPECT_NE(r.status().message().find("taken by the view of pool " + path), std::string::npos)
       << r.status().message();
   how.path = scratch.path("third");
-  r = PoolFile::open(how, tester());
+  r = OpenPool::open(how, tester());
   EXPECT_EQ(r.code(), Code::incompatible) << r.status().message();
   EXPECT_FALSE(std::filesystem::exists(how.path));
 }
 
 TEST_F(OpenTest, ManyPoolsAtOnce) {
-  std::vector<std::unique_ptr<PoolFile>> pools;
+  std::vector<std::unique_ptr<OpenPool>> pools;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
   for (int i = 0; i < 24; ++i) {
-    auto pool = PoolFile::open(small(scratch.path("p" + std::to_string(i))), tester());
+    auto pool = OpenPool::open(small(scratch.path("p" + std::to_string(i))), tester());
     ASSERT_TRUE(pool.ok()) << pool.status().message();
     ASSERT_TRUE((*pool)->start_session(ViewPolicy::shared).ok());
     ranges.emplace_back((*pool)->header().base,

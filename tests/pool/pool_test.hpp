@@ -26,7 +26,7 @@
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/heap_apply.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "testing/recording_medium.hpp"
 
 namespace perdure::pool::testing {
@@ -111,7 +111,7 @@ inline Header header_of(const std::string& path, std::uint64_t at = header_a) {
 
 /// Makes a pool and closes it cleanly after one session.
 inline void make_pool(const OpenFile& how, const Identity& who = tester()) {
-  auto made = PoolFile::open(how, who);
+  auto made = OpenPool::open(how, who);
   ASSERT_TRUE(made.ok()) << made.status().message();
   ASSERT_TRUE((*made)->start_session(ViewPolicy::shadow).ok());
   ASSERT_TRUE((*made)->close_clean(0).ok());
@@ -166,7 +166,7 @@ class Helper {
 /// What an engine does with the heap, and nothing else: the view is the only state.
 class HeapUser {
  public:
-  explicit HeapUser(PoolFile& pool)
+  explicit HeapUser(OpenPool& pool)
       : pool_(pool),
         heap_(pool.heap()),
         target_(pool.view()),
@@ -200,7 +200,7 @@ class HeapUser {
   }
 
  private:
-  PoolFile& pool_;
+  OpenPool& pool_;
   Heap& heap_;
   MemoryTarget target_;
   std::uint64_t max_home_;

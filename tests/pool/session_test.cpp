@@ -25,7 +25,7 @@ std::unique_ptr<medium::RecordingMedium> recorder(std::uint64_t home = 2 * MiB,
 TEST(Session, EpochRisesDurablyBeforeAnythingElse) {
   const Scratch scratch;
   for (std::uint64_t epoch = 1; epoch < 4; ++epoch) {
-    auto pool = PoolFile::open(small(scratch.path()), tester());
+    auto pool = OpenPool::open(small(scratch.path()), tester());
     ASSERT_TRUE(pool.ok());
     EXPECT_EQ((*pool)->header().epoch, epoch - 1);
     ASSERT_TRUE((*pool)->publish([](Header& h) { h.ring_head[1] = 4096; }).ok());
@@ -44,7 +44,7 @@ TEST(Session, EpochRisesDurablyBeforeAnythingElse) {
 }
 
 TEST(Session, PublishingCostsTwoFences) {
-  auto pool = PoolFile::open_on(recorder(), true, small("p"), tester());
+  auto pool = OpenPool::open_on(recorder(), true, small("p"), tester());
   ASSERT_TRUE(pool.ok()) << pool.status().message();
   ASSERT_TRUE((*pool)->start_session(ViewPolicy::none).ok());
   EXPECT_FALSE((*pool)->has_heap());
@@ -60,7 +60,7 @@ TEST(Session, HeapUsedIsExactUnlessRecovered) {
   const OpenFile how = small(scratch.path());
   std::uint64_t used = 0;
   {
-    auto pool = PoolFile::open(how, tester());
+    auto pool = OpenPool::open(how, tester());
     ASSERT_TRUE(pool.ok());
     ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
     HeapUser user(**pool);
@@ -73,7 +73,7 @@ TEST(Session, HeapUsedIsExactUnlessRecovered) {
     user.close();
   }
   {
-    auto pool = PoolFile::open(how, tester());
+    auto pool = OpenPool::open(how, tester());
     ASSERT_TRUE(pool.ok());
     EXPECT_EQ((*pool)->header().heap_used, used);
     EXPECT_EQ((*pool)->header().heap_exact, 1U);
@@ -81,7 +81,7 @@ TEST(Session, HeapUsedIsExactUnlessRecovered) {
     ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
   }  // not closed
   {
-    auto pool = PoolFile::open(how, tester());
+    auto pool = OpenPool::open(how, tester());
     ASSERT_TRUE(pool.ok());
     ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
     EXPECT_EQ((*pool)->header().heap_exact, 0U);
@@ -94,7 +94,7 @@ TEST(Session, SharedViewIsHomeAndShadowIsNot) {
   const OpenFile how = small(scratch.path());
   make_pool(how);
   for (const auto policy : {ViewPolicy::shared, ViewPolicy::shadow}) {
-    auto pool = PoolFile::open(how, tester());
+    auto pool = OpenPool::open(how, tester());
     ASSERT_TRUE(pool.ok());
     ASSERT_TRUE((*pool)->start_session(policy).ok());
     auto& m = (*pool)->medium();
@@ -159,7 +159,7 @@ TEST(Session, ShadowWhereTheMediumRefusesCopyOnWrite) {
   };
   auto m = recorder();
   auto* const raw = m.get();
-  auto first = PoolFile::open_on(std::move(m), true, small("p"), tester());
+  auto first = OpenPool::open_on(std::move(m), true, small("p"), tester());
   ASSERT_TRUE(first.ok()) << first.status().message();
   ASSERT_TRUE((*first)->start_session(ViewPolicy::shadow).ok());
   HeapUser user(**first);
@@ -178,7 +178,7 @@ TEST(Session, ShadowWhereTheMediumRefusesCopyOnWrite) {
   options.max_home_bytes = 16 * MiB;
   auto again = medium::RecordingMedium::make(options, image);
   ASSERT_TRUE(again.ok());
-  auto pool = PoolFile::open_on(std::make_unique<NoPrivate>(std::move(*again)), false, small("p"),
+  auto pool = OpenPool::open_on(std::make_unique<NoPrivate>(std::move(*again)), false, small("p"),
                                 tester());
   ASSERT_TRUE(pool.ok()) << pool.status().message();
   ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
@@ -193,7 +193,7 @@ TEST(Session, GrowsInStepsToTheMaximum) {
   const Scratch scratch;
   OpenFile how = small(scratch.path());
   how.max_bytes = 50 * MiB;
-  auto pool = PoolFile::open(how, tester());
+  auto pool = OpenPool::open(how, tester());
   ASSERT_TRUE(pool.ok());
   ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
   const std::uint64_t start = (*pool)->home_bytes();
@@ -219,7 +219,7 @@ TEST(Session, GrowsInStepsToTheMaximum) {
 TEST(Session, HeaderNeverPromisesMoreThanTheMediumHas) {
   auto m = recorder();
   auto* const raw = m.get();
-  auto pool = PoolFile::open_on(std::move(m), true, small("p"), tester());
+  auto pool = OpenPool::open_on(std::move(m), true, small("p"), tester());
   ASSERT_TRUE(pool.ok());
   ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
   raw->set_fence_hooks(
@@ -241,9 +241,9 @@ TEST(Session, HeaderNeverPromisesMoreThanTheMediumHas) {
 TEST(Session, GrowthThatFails) {
   auto faulty = std::make_unique<medium::FaultyMedium>(recorder());
   auto* const faults = faulty.get();
-  auto opened = PoolFile::open_on(std::move(faulty), true, small("p"), tester());
+  auto opened = OpenPool::open_on(std::move(faulty), true, small("p"), tester());
   ASSERT_TRUE(opened.ok()) << opened.status().message();
-  PoolFile& pool = **opened;
+  OpenPool& pool = **opened;
   ASSERT_TRUE(pool.start_session(ViewPolicy::shadow).ok());
   HeapUser user(pool);
   using Call = medium::FaultyMedium::Call;
@@ -280,7 +280,7 @@ TEST(Session, GrowsBesideThreads) {
   const Scratch scratch;
   OpenFile how = small(scratch.path());
   how.max_bytes = 60 * MiB;
-  auto pool = PoolFile::open(how, tester());
+  auto pool = OpenPool::open(how, tester());
   ASSERT_TRUE(pool.ok());
   ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
   std::vector<std::thread> threads;
@@ -292,7 +292,7 @@ TEST(Session, GrowsBesideThreads) {
                 ->grow(static_cast<std::uint64_t>(i + 1) * 4 * MiB + static_cast<std::uint64_t>(t))
                 .ok());
         (*pool)->view()[(*pool)->home_bytes() - 1 - static_cast<std::uint64_t>(t)] = std::byte{1};
-        ASSERT_TRUE((*pool)->publish([](Header& h) { ++h.applied; }).ok());
+        ASSERT_TRUE((*pool)->publish([](Header& h) { ++h.checkpoint_id; }).ok());
       }
     });
   }

@@ -291,7 +291,7 @@ TEST_F(StandIn, WhoTakesTheLockAbortsTries) {
   const WithLimits with({64, 1, 0});
   Words memory(64);
   M::Context context(shared, base::thread_slot());
-  for (unsigned round = 1; round <= M::most_tries + 1; ++round) {
+  for (unsigned round = 1; round <= M::max_tries + 1; ++round) {
     std::atomic<int> stage{0};
     context.begin(true);
     EXPECT_EQ(round - 1, context.read(memory(0)));

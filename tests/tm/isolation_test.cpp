@@ -191,15 +191,15 @@ TYPED_TEST(Isolation, AnIdIsQuietWhenItsCommitHasReturnedAndAllBefore) {
   });
   while (stage != 1) std::this_thread::yield();
   EXPECT_EQ(1U, this->shared->domain.clock.load());
-  EXPECT_EQ(0U, this->shared->domain.quiet_id()) << "id 1 is not done";
+  EXPECT_EQ(0U, this->shared->domain.low_watermark()) << "id 1 is not done";
   if constexpr (std::is_same_v<TypeParam, Stm>) {  // the others let nobody in beside it
     typename TypeParam::Context context(*this->shared, base::thread_slot());
     EXPECT_EQ(2U, atomically(context, true, [&](auto& tx) { tx.write(far(32), 1); }).id);
-    EXPECT_EQ(0U, this->shared->domain.quiet_id()) << "id 2 is done, id 1 is not";
+    EXPECT_EQ(0U, this->shared->domain.low_watermark()) << "id 2 is done, id 1 is not";
   }
   stage = 2;
   slow.join();
-  EXPECT_EQ(this->shared->domain.clock.load(), this->shared->domain.quiet_id());
+  EXPECT_EQ(this->shared->domain.clock.load(), this->shared->domain.low_watermark());
 }
 
 template <class M>
@@ -231,7 +231,7 @@ TYPED_TEST(Alone, AnAbortPutsEveryWordBackAndDrawsNoId) {
       << "an update that wrote nothing draws none";
   EXPECT_EQ(42U, atomically(context, false, [&](auto& tx) { (void)tx[memory(0)]; }).id);
   EXPECT_EQ(43U, atomically(context, true, [&](auto& tx) { tx.write(memory(0), 2); }).id);
-  EXPECT_EQ(43U, shared->domain.quiet_id());
+  EXPECT_EQ(43U, shared->domain.low_watermark());
 }
 
 TYPED_TEST(Alone, ATransactionReadsWhatItWrote) {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "perdure/tm/rtm_stand_in.hpp"
-#include "perdure/tm/stamps.hpp"
+#include "perdure/tm/timestamps.hpp"
 #include "tests/tm/suite.hpp"
 
 namespace perdure::tm::testing {

@@ -200,7 +200,7 @@ std::string random_history(int threads, int transactions, std::size_t words, std
   if (shared.domain.clock.load() != commits)
     return "the clock says " + std::to_string(shared.domain.clock.load()) + ", commits were " +
            std::to_string(commits);
-  if (shared.domain.quiet_id() != commits) return "not quiet at the end";
+  if (shared.domain.low_watermark() != commits) return "not quiet at the end";
   return judge(std::move(all), words);
 }
 

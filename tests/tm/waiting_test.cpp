@@ -23,7 +23,7 @@ class Waiting : public ::testing::Test {
   using M = T;
   using Context = typename M::Context;
   void SetUp() override {
-    if constexpr (has_stamps<M>) {
+    if constexpr (has_timestamps<M>) {
       if (const Status s = M::supported(); !s.ok()) GTEST_SKIP() << s.message();
     }
     shared = std::make_unique<typename M::Shared>(100);

@@ -24,9 +24,9 @@ using Clock = std::chrono::steady_clock;
 
 // Bytes, of all threads together.
 constexpr std::uint64_t stray_budget = 64 << 20, ready_budget = 16 << 20;
-constexpr std::uint64_t most_ready = 20'000;  // blocks of one thread
+constexpr std::uint64_t max_ready = 20'000;  // blocks of one thread
 // The longest that a cell takes to finish a pass, as a multiple of the cell's time.
-constexpr double most_times = 4;
+constexpr double max_times = 4;
 
 std::atomic<int> caught{0};
 // It pairs with nothing: it is a flag.
@@ -84,7 +84,7 @@ class Team {
           std::uint64_t bytes = 0, blocks = 0;
           for (const auto& r : s.plan.ready) bytes += r.bytes * r.each_pass, blocks += r.each_pass;
           const std::uint64_t fit =
-              bytes == 0 ? 0 : std::min(ready_budget / states_.size() / bytes, most_ready / blocks);
+              bytes == 0 ? 0 : std::min(ready_budget / states_.size() / bytes, max_ready / blocks);
           pool_.supply(s, std::max<std::uint64_t>(1, fit));
         },
         {}, false);
@@ -214,7 +214,7 @@ CellFigures run_cell(const ReplayProgram& program, const CellOptions& how) {
       return s->transactions >= s->plan.transactions.size();
     });
   };
-  while (f.seconds < how.seconds || (!whole() && f.seconds < how.seconds * most_times)) {
+  while (f.seconds < how.seconds || (!whole() && f.seconds < how.seconds * max_times)) {
     team.supply();
     const Stats before = pool->stats();
     const double left = how.seconds - f.seconds;

@@ -32,7 +32,7 @@ bool has_async(const engine::Entry& e) {
   engine::Config config;
   config.instance = e.name;
   config.durability = Durability::async;
-  return e.identity(config).order == pool::Order::prefix;
+  return e.identity(config).order == pool::CommitOrder::pipelined;
 }
 
 std::vector<engine::Entry> choose(const MatrixOptions& options, const ReplayProgram& program) {

@@ -15,7 +15,7 @@ using engine::TraceKind;
 constexpr std::uint32_t none = ~0U;
 constexpr std::uint64_t page = 4096;
 // Of one block. Replaying a larger one as this size changes nothing.
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 30;
 
 /// Where a transaction lies in a thread's words.
 struct Place {
@@ -78,7 +78,7 @@ std::vector<std::uint32_t> group(const std::vector<Place>& all, std::size_t stre
                    [&](auto a, auto b) { return groups[a].count > groups[b].count; });
   std::vector<std::uint64_t> load;
   for (const std::uint32_t g : by_count) {
-    if (load.size() < most_replay_threads && groups[g].count * 10 >= most) {
+    if (load.size() < max_replay_threads && groups[g].count * 10 >= most) {
       renamed[g] = static_cast<std::uint32_t>(load.size());
       load.push_back(groups[g].count);
     } else {
@@ -126,7 +126,7 @@ class Maker {
     next_ = 0;
     std::sort(pages_.begin(), pages_.end());
     pages_.erase(std::unique(pages_.begin(), pages_.end()), pages_.end());
-    const std::uint64_t most = most_arena_bytes / page;
+    const std::uint64_t most = max_arena_bytes / page;
     program_.folded = pages_.size() > most;
     page_count_ = std::min<std::uint64_t>(std::max<std::size_t>(pages_.size(), 1), most);
     // A bulk access may reach beyond the last page.
@@ -173,7 +173,7 @@ class Maker {
   void look(std::uint32_t t, TraceKind kind, std::uint64_t at, std::uint64_t n) {
     switch (kind) {
       case TraceKind::alloc: {
-        const std::uint64_t bytes = block_size(std::min(n, most_bytes));
+        const std::uint64_t bytes = block_size(std::min(n, max_bytes));
         // Its free was not recorded.
         for (auto i = live_.lower_bound(at); i != live_.end() && i->first < at + bytes;)
           i = live_.erase(i);
@@ -234,7 +234,7 @@ class Maker {
     const std::uint32_t about = about_[next_++];
     if (kind == TraceKind::alloc) {
       const Block& b = blocks_[about];
-      const auto bytes = static_cast<std::uint32_t>(std::min(n, most_bytes));
+      const auto bytes = static_cast<std::uint32_t>(std::min(n, max_bytes));
       if (b.number != none)
         to.ops.push_back({ReplayKind::alloc, bytes, b.number, 0});
       else
@@ -249,7 +249,7 @@ class Maker {
       const std::uint64_t bytes = std::min(about != none ? blocks_[about].bytes
                                            : n != 0      ? n
                                                          : 64,
-                                           most_bytes);
+                                           max_bytes);
       auto found = std::find_if(to.ready.begin(), to.ready.end(),
                                 [bytes](const auto& r) { return r.bytes == bytes; });
       if (found == to.ready.end()) found = to.ready.insert(found, {bytes, 0});

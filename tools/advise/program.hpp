@@ -79,8 +79,8 @@ struct Workload {
 };
 [[nodiscard]] Workload describe_workload(const engine::WorkloadTrace& trace);
 
-inline constexpr std::uint64_t most_arena_bytes = std::uint64_t{1} << 30;
-inline constexpr std::size_t most_replay_threads = 16;
+inline constexpr std::uint64_t max_arena_bytes = std::uint64_t{1} << 30;
+inline constexpr std::size_t max_replay_threads = 16;
 
 /// Transactions [first, first + count) of the trace, counted in their order.
 [[nodiscard]] ReplayProgram make_program(const engine::WorkloadTrace& trace, std::uint64_t first,

@@ -238,7 +238,7 @@ Json notes_of(const AdviceInput& in) {
     notes.push_back(
         fmt::format("more than {} of home is touched: pages were folded onto each other, caches do "
                     "better than they would",
-                    human_bytes(most_arena_bytes)));
+                    human_bytes(max_arena_bytes)));
   if (m.stretches.front().transactions + in.options.skip < in.trace.transactions)
     notes.push_back(
         fmt::format("a round replays {} of the trace's {} transactions, another stretch each",

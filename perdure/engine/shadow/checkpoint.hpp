@@ -9,7 +9,7 @@
 //      lines as the TM allows. That copies what committed transactions wrote, and nothing else.
 //   3. Pipelined order: read the clock c after a batch was copied. The batch may hold the writes of
 //      transactions up to c, so it waits in DRAM until all of them are durable. When
-//      most_waiting_bytes wait there, no more is copied. Strict order: isolation lasts through the
+//      max_waiting_bytes wait there, no more is copied. Strict order: isolation lasts through the
 //      fence, so what can be copied is durable.
 //   4. Write the batch to the data region by non-temporal stores. The directory's lines come last,
 //      after a fence: the data region never names a span whose zeroed bitmap it does not hold
@@ -62,7 +62,7 @@ class Checkpoint {
         directory_pages_(pool::first_chunk(max_home_bytes) * pool::chunk_bytes / 4096) {}
 
   [[nodiscard]] bool active() const noexcept { return active_; }
-  [[nodiscard]] std::uint64_t x() const noexcept { return x_; }
+  [[nodiscard]] std::uint64_t checkpoint_id() const noexcept { return x_; }
   [[nodiscard]] std::uint64_t needs() const noexcept {
     return !batches_.empty()     ? batches_.front().clock
            : !directory_.empty() ? directory_.back().clock
@@ -76,7 +76,7 @@ class Checkpoint {
   [[nodiscard]] std::uint64_t waiting_bytes() const noexcept { return waiting_lines_ * 64; }
   /// The maximum that waits in DRAM, beside the heap's directory (1/8192 of the pool's largest
   /// size).
-  static constexpr std::uint64_t most_waiting_bytes = std::uint64_t{16} << 20;
+  static constexpr std::uint64_t max_waiting_bytes = std::uint64_t{16} << 20;
   [[nodiscard]] std::size_t pages_left() const noexcept { return pages_.size() - next_page_; }
 
   void start(std::uint64_t x) {
@@ -88,10 +88,10 @@ class Checkpoint {
 
   /// Copies up to `max_pages` pages. `tm` is the caller's TM context, outside any transaction.
   /// `clock()` returns the last id drawn, `durable()` the id up to which every transaction is
-  /// durable. `held` says that the order is strict: what can be copied is durable already, and
+  /// durable. `strict`: what can be copied is durable already, and
   /// durable() is 0 once the medium has failed. The caller fences after every slice.
   template <class Tm, class Clock, class Durable>
-  Step slice(Tm& tm, std::size_t max_pages, bool held, Clock&& clock, Durable&& durable) {
+  Step slice(Tm& tm, std::size_t max_pages, bool strict, Clock&& clock, Durable&& durable) {
     if (!active_) return Step::idle;
     if (next_page_ == pages_.size()) the_rest();
     if (next_page_ < pages_.size()) {
@@ -104,7 +104,7 @@ class Checkpoint {
       tm.copy_begin();
       const auto room = [&] {  // for one more page
         return in_directory_ ||
-               (waiting_lines_ + batch.offsets.size() + 64) * 64 <= most_waiting_bytes;
+               (waiting_lines_ + batch.offsets.size() + 64) * 64 <= max_waiting_bytes;
       };
       for (std::size_t n = 0;
            n < max_pages && next_page_ < pages_.size() && room() && batch.try_room();
@@ -115,7 +115,7 @@ class Checkpoint {
           tm.copy_line(batch.lines.data() + batch.lines.size() - 8, view_ + offset);
         });
       tm.copy_end();
-      batch.clock = held ? 1 : clock();
+      batch.clock = strict ? 1 : clock();
       lines_.fetch_add(batch.offsets.size(), std::memory_order_relaxed);
       if (!in_directory_) waiting_lines_ += batch.offsets.size();
       if (!batch.offsets.empty())
@@ -136,7 +136,7 @@ class Checkpoint {
       batches_.erase(batches_.begin());
       wrote = true;
     }
-    if (next_page_ < pages_.size() && (waiting_lines_ + 64) * 64 <= most_waiting_bytes)
+    if (next_page_ < pages_.size() && (waiting_lines_ + 64) * 64 <= max_waiting_bytes)
       return Step::more;
     if (!batches_.empty()) return Step::waiting;
     if (directory_.empty()) return Step::copied;
@@ -149,7 +149,7 @@ class Checkpoint {
     directory_.clear();
     return Step::copied;
   }
-  /// The data region is durable up to x(): the caller has fenced and published.
+  /// The data region is durable up to checkpoint_id(): the caller has fenced and published.
   void finished() noexcept { active_ = false; }
 
  private:

@@ -28,7 +28,7 @@ template <class Tm>
 class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   using Base = RedoEngine<Shadow<Tm>, Tm, log::LogWriter>;
   // A checkpoint compares the marks' ids with the durable id, so ids must be dense.
-  static_assert(!tm::has_stamps<Tm>);
+  static_assert(!tm::has_timestamps<Tm>);
 
  public:
   static constexpr const char* name = "shadow";
@@ -37,7 +37,7 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
 
   static pool::Identity identity(const Config& config);
 
-  Shadow(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  Shadow(pool::OpenPool& file, const Config& config, const Recovery& recovery);
   ~Shadow();
 
   [[gnu::always_inline]] Context& context() {
@@ -55,7 +55,7 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   friend Base;
   template <class, class, class>
   friend class engine::RedoContext;
-  using Base::background_, Base::core_, Base::held_, Base::rings_, Base::tm_, Base::writer_;
+  using Base::background_, Base::core_, Base::strict_, Base::rings_, Base::tm_, Base::writer_;
 
   [[nodiscard]] std::uint64_t last_recorded() const noexcept { return tm::last_id<Tm>(tm_); }
   void slice(Context& context, bool all);
@@ -73,7 +73,7 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   Marks marks_;
   std::unique_ptr<Checkpoint> checkpoint_;  // null if the pool is read-only
   std::mutex checkpointing_;
-  std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
+  std::atomic<std::uint64_t> checkpoints_{0}, checkpoint_id_{0};
   Contexts<Context> contexts_;
 };
 
@@ -124,7 +124,7 @@ class Shadow<Tm>::Context : public RedoContext<Shadow<Tm>, Tm, log::LogWriter> {
     if (core_.forked()) core_.refuse();
     const auto drawn = [](std::uint64_t) {};
     const auto ended = [] {};
-    const bool strict = engine_.held_;
+    const bool strict = engine_.strict_;
     const std::uint64_t id = strict ? this->commit_strict(drawn, ended)
                                     : this->commit_pipelined(durability, drawn, ended);
     // On memory commits do the checkpoint, one slice at a time; on files the background thread does

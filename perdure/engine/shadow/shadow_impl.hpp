@@ -18,18 +18,19 @@ namespace perdure::engine::shadow {
 template <class Tm>
 pool::Identity Shadow<Tm>::identity(const Config& config) {
   const bool pipelined = config.fence_is_sync || config.durability != Durability::durable;
-  return Base::identity_of(pipelined ? pool::Order::prefix : pool::Order::held, config);
+  return Base::identity_of(pipelined ? pool::CommitOrder::pipelined : pool::CommitOrder::strict,
+                           config);
 }
 
 template <class Tm>
-Shadow<Tm>::Shadow(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery),
       marks_(file.header().max_home_bytes),
-      applied_(file.header().applied) {
+      checkpoint_id_(file.header().checkpoint_id) {
   if (!file.read_only())
     checkpoint_ = std::make_unique<Checkpoint>(core_.medium, marks_, file.view(),
                                                file.header().max_home_bytes);
-  Core::show_stats(*this);
+  EngineBase::show_stats(*this);
 }
 
 template <class Tm>
@@ -45,7 +46,7 @@ Shadow<Tm>::Context::Context(Shadow& engine, int slot)
 
 template <class Tm>
 Status Shadow<Tm>::wait(std::uint64_t id) {
-  if (held_ || writer_.durable() >= id) return {};
+  if (strict_ || writer_.durable() >= id) return {};
   if (Status s = Base::wait(id); !s.ok()) return s;
   // Without the thread, the commit that finds no log space makes the checkpoint
   // (wait_for_log_space).
@@ -64,7 +65,7 @@ void Shadow<Tm>::slice(Context& context, bool all) {
     context.next_slice_ = ring.tail() + ring.bytes() / 256;
     return;
   }
-  if (core_.state() & Core::poisoned_bit) return;
+  if (core_.state() & EngineBase::poisoned_bit) return;
   const std::uint64_t trigger = ring.head() + ring.bytes() / 4 * 3;
   if (!all && !checkpoint_->active() && ring.tail() < trigger) {
     // Another thread's checkpoint has truncated the log meanwhile.
@@ -94,18 +95,20 @@ void Shadow<Tm>::slice(Context& context, bool all) {
 template <class Tm>
 bool Shadow<Tm>::slice_locked(Context& context, std::size_t pages) {
   // mutant: checkpoint-id-finished, checkpoint-id-durable
-  if (!checkpoint_->active()) checkpoint_->start(held_ ? tm_.domain.quiet_id() : writer_.durable());
+  if (!checkpoint_->active())
+    checkpoint_->start(strict_ ? tm_.domain.low_watermark() : writer_.durable());
   // pairs with the draw of an id
   const auto clock = [this] { return tm_.domain.clock.load(std::memory_order_acquire); };
-  const auto step = checkpoint_->slice(context.tm_, pages, held_, clock, [this]() -> std::uint64_t {
-    // Strict order: a commit whose fence failed has poisoned the core before its writes could be
-    // copied. Nothing of it may reach the data region (CKPT-1).
-    return !held_ ? writer_.durable() : core_.state() & Core::poisoned_bit ? 0 : 1;
-  });
+  const auto step =
+      checkpoint_->slice(context.tm_, pages, strict_, clock, [this]() -> std::uint64_t {
+        // Strict order: a commit whose fence failed has poisoned the core before its writes could
+        // be copied. Nothing of it may reach the data region (CKPT-1).
+        return !strict_ ? writer_.durable() : core_.state() & EngineBase::poisoned_bit ? 0 : 1;
+      });
   // This thread's streams must be durable before the header says so, and another thread may finish
   // the checkpoint.
   if (Status s = core_.medium.fence(); !s.ok()) return core_.poison(s), false;
-  if (core_.state() & Core::poisoned_bit) return false;
+  if (core_.state() & EngineBase::poisoned_bit) return false;
   if (step == Checkpoint::Step::waiting)
     if (Status s = writer_.wait(checkpoint_->needs()); !s.ok()) return core_.poison(s), false;
   if (step != Checkpoint::Step::copied) return true;
@@ -115,7 +118,7 @@ bool Shadow<Tm>::slice_locked(Context& context, std::size_t pages) {
 
 template <class Tm>
 Status Shadow<Tm>::finish_checkpoint() {
-  const std::uint64_t x = checkpoint_->x();
+  const std::uint64_t x = checkpoint_->checkpoint_id();
   std::vector<std::uint64_t> heads(rings_.size());
   // mutant: checkpoint-truncates-to-id
   for (std::size_t i = 0; i < heads.size(); ++i) heads[i] = rings_[i].position_after(x);
@@ -124,13 +127,13 @@ Status Shadow<Tm>::finish_checkpoint() {
   // data region, what it wrote.
   // mutant: checkpoint-truncates-before-header
   Status s = core_.publish([&](pool::Header& h) {
-    h.applied = x;
+    h.checkpoint_id = x;
     for (std::size_t i = 0; i < heads.size(); ++i) h.ring_head[i] = heads[i];
   });
   if (!s.ok()) return s;
   // mutant: checkpoint-truncates-before-header-late
   for (std::size_t i = 0; i < heads.size(); ++i) rings_[i].release(heads[i]);
-  applied_.store(x, std::memory_order_relaxed);
+  checkpoint_id_.store(x, std::memory_order_relaxed);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
   checkpoint_->finished();
   return {};
@@ -141,7 +144,7 @@ void Shadow<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   const auto [bytes, lack] = needed;
   if (lack == Lack::log_space && this->allocate_log(context.ring_, bytes)) return;
-  if (!held_) {
+  if (!strict_) {
     if (Status s = writer_.wait(last_recorded()); !s.ok()) core_.poison(s);
     if (lack == Lack::volatile_log) return;  // it is empty now
   }
@@ -155,7 +158,7 @@ void Shadow<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
 template <class Tm>
 Status Shadow<Tm>::checkpoint() {
   if (core_.state() != 0) return core_.why();
-  if (!held_)
+  if (!strict_)
     if (Status s = wait(last_recorded()); !s.ok()) return s;
   Context& c = context();
   const std::lock_guard lock(checkpointing_);
@@ -181,7 +184,7 @@ template <class Tm>
 Stats Shadow<Tm>::stats() {
   Stats s;
   this->fill(s);
-  s.applied_id = applied_.load(std::memory_order_relaxed);
+  s.checkpoint_id = checkpoint_id_.load(std::memory_order_relaxed);
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
   if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
   return s;

@@ -103,14 +103,14 @@ class Undo : public HomeAtCommit<Tm> {
   class Context;
 
   static pool::Identity identity(const Config& config) { return Base::a_log_each(config); }
-  static Status recover(pool::PoolFile& file, Recovery& report);
+  static Status recover(pool::OpenPool& file, Recovery& report);
 
-  Undo(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  Undo(pool::OpenPool& file, const Config& config, const Recovery& recovery);
 
   Context& context() {
     return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
   }
-  Status checkpoint() { return recycle(); }
+  Status checkpoint() { return truncate_logs(); }
   Status close();
   Stats stats();
   void wait_for_log_space(Context& context, LogSpace needed);
@@ -120,15 +120,15 @@ class Undo : public HomeAtCommit<Tm> {
     log::Ring ring;
     std::atomic<std::uint64_t> ended{0};  // records below are of transactions that have ended
   };
-  Status recycle();
+  Status truncate_logs();
 
   using Base::core_, Base::heap_bits_, Base::tm_;
   ThreadLogs<UndoLog> logs_;
-  // Used by the checkpoint (`recycle`) under recycling_. It is allocated beforehand, because a
+  // Used by the checkpoint (truncate_logs) under truncating_. It is allocated beforehand, because a
   // commit calls the checkpoint when nothing may be allocated any more.
   std::vector<std::uint64_t> heads_;
-  std::mutex recycling_;
-  std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
+  std::mutex truncating_;
+  std::atomic<std::uint64_t> checkpoints_{0}, checkpoint_id_{0};
   Contexts<Context> contexts_;
 };
 

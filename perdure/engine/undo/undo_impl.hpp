@@ -14,11 +14,11 @@
 namespace perdure::engine::undo {
 
 template <class Tm>
-Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
+Status Undo<Tm>::recover(pool::OpenPool& file, Recovery& report) {
   const pool::Header& header = file.header();
   medium::Medium& medium = file.medium();
   std::vector<log::RecordView> commits, in_flight;
-  std::uint64_t last = header.applied;
+  std::uint64_t last = header.checkpoint_id;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
     const std::uint64_t offset = pool::ring_offset(header, i);
     auto map = medium.map_ring(offset, header.ring_bytes);
@@ -31,7 +31,7 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
           open.clear();
           last = std::max(last, r.id());
           // mutant: undo-above-checkpoint-id
-          if (r.id() > header.applied && r.transactions() != 0) commits.push_back(r);
+          if (r.id() > header.checkpoint_id && r.transactions() != 0) commits.push_back(r);
         });
     if (!scan.damage.ok()) return scan.damage;
     // A transaction's undo records have the id that follows; those of the last generation may have
@@ -109,7 +109,7 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
 }
 
 template <class Tm>
-Undo<Tm>::Undo(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+Undo<Tm>::Undo(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery), heads_(file.header().ring_count) {
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
@@ -196,10 +196,10 @@ Status Undo<Tm>::Context::flush_lines() {
 
 template <class Tm>
 void Undo<Tm>::Context::end() noexcept {
-  // Release: pairs with the acquire in recycle(): no record below belongs to a live transaction.
-  // Only the ring's holder can say so, because other threads share it.
+  // Release: pairs with the acquire in truncate_logs(): no record below belongs to a live
+  // transaction. Only the ring's holder can say so, because other threads share it.
   if (use_.ours()) use_.log().ended.store(ring_.tail(), std::memory_order_release);
-  Row::add(row_.log_bytes, log_bytes_);
+  ThreadCounters::add(row_.log_bytes, log_bytes_);
   log_bytes_ = needed_ = 0;
   logged_.clear();
   ops_.clear();
@@ -236,7 +236,7 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
     end();
   });
   if (ring_.used() > ring_.bytes() / 2)
-    if (Status s = engine_.recycle(); !s.ok()) core_.poison(s);
+    if (Status s = engine_.truncate_logs(); !s.ok()) core_.poison(s);
   return id;
 }
 
@@ -251,7 +251,7 @@ void Undo<Tm>::Context::rollback() noexcept {
   tm_.undo().take_back([this](std::uint64_t* a, std::uint64_t old) {
     core_.medium.store(home_ + offset_of(a), &old, 8);
   });
-  if (log_bytes_ != 0 && !(core_.state() & Core::poisoned_bit)) {
+  if (log_bytes_ != 0 && !(core_.state() & EngineBase::poisoned_bit)) {
     // The old values are durable before the record that says there is nothing to undo.
     // mutant: undo-rollback-lines-first
     Status s = flush_lines();
@@ -276,17 +276,17 @@ void Undo<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   // The test includes the space that is reserved for a rollback. If blocks were all that it lacked,
   // the log need not be truncated.
   if (lacks_blocks && ring.fits(needed.bytes + ring.bytes() / 8)) return;
-  if (Status s = recycle(); !s.ok()) core_.poison(s);
+  if (Status s = truncate_logs(); !s.ok()) core_.poison(s);
   std::this_thread::yield();  // the commit of another thread may have to end first
 }
 
 template <class Tm>
-Status Undo<Tm>::recycle() {
-  const std::lock_guard lock(recycling_);
-  if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
+Status Undo<Tm>::truncate_logs() {
+  const std::lock_guard lock(truncating_);
+  if ((core_.state() & ~EngineBase::read_only_bit) != 0) return core_.why();
   // mutant: undo-checkpoint-id-finished
   // The data region holds all up to it: data and heap bits were fenced before they ended.
-  const std::uint64_t x = tm_.domain.quiet_id();
+  const std::uint64_t x = tm_.domain.low_watermark();
   std::vector<std::uint64_t>& heads = heads_;
   for (std::size_t i = 0; i < logs_.size(); ++i) {
     // The log is truncated up to the first commit that the checkpoint id does not cover. What was
@@ -312,14 +312,14 @@ Status Undo<Tm>::recycle() {
   // would take what lies there for the oldest records.
   // mutant: undo-truncates-before-header
   Status s = core_.publish([&](pool::Header& h) {
-    h.applied = x;
+    h.checkpoint_id = x;
     for (std::size_t i = 0; i < logs_.size(); ++i) h.ring_head[i] = heads[i];
   });
   if (!s.ok()) return s;
   // mutant: undo-truncates-before-header-late
   for (std::size_t i = 0; i < logs_.size(); ++i) logs_[i].ring.release(heads[i]);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
-  applied_.store(x, std::memory_order_relaxed);
+  checkpoint_id_.store(x, std::memory_order_relaxed);
   return {};
 }
 
@@ -341,7 +341,7 @@ Stats Undo<Tm>::stats() {
   core_.fill(s);
   s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
   s.durable_id = this->durable_id();
-  s.applied_id = applied_.load(std::memory_order_relaxed);
+  s.checkpoint_id = checkpoint_id_.load(std::memory_order_relaxed);
   if (!core_.file.read_only())
     for (std::size_t i = 0; i < logs_.size(); ++i) s.log_used += logs_[i].ring.used();
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);

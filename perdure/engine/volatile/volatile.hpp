@@ -7,7 +7,7 @@
 #pragma once
 
 #include "perdure/engine/context.hpp"
-#include "perdure/engine/core.hpp"
+#include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/tm/tm.hpp"
 
@@ -23,13 +23,13 @@ class Volatile {
 
   static pool::Identity identity(const Config&) { return {}; }
   static Status supported() {
-    if constexpr (tm::has_stamps<Tm>) return Tm::supported();
+    if constexpr (tm::has_timestamps<Tm>) return Tm::supported();
     return {};
   }
-  static Status recover(pool::PoolFile&, Recovery&) { return {}; }
+  static Status recover(pool::OpenPool&, Recovery&) { return {}; }
 
-  Volatile(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-      : core_(file, config, recovery), tm_(file.header().applied) {}
+  Volatile(pool::OpenPool& file, const Config& config, const Recovery& recovery)
+      : core_(file, config, recovery), tm_(file.header().checkpoint_id) {}
 
   class Context : public ContextBase<Tm> {
     using Base = ContextBase<Tm>;
@@ -59,7 +59,7 @@ class Volatile {
         target_.alone(tm_.alone());
         this->apply_heap_ops(target_);
       };
-      if constexpr (tm::has_stamps<Tm>)
+      if constexpr (tm::has_timestamps<Tm>)
         tm_.commit(apply, [&](std::uint64_t drawn) { id = drawn; });
       else
         tm_.commit([&](std::uint64_t drawn) {
@@ -71,8 +71,8 @@ class Volatile {
         ops_.clear();
       }
       wrote_ = inside_ = false;
-      Row::add(row_.commits);
-      if (shows_.due()) Core::show_stats(engine_);
+      ThreadCounters::add(row_.commits);
+      if (shows_.due()) EngineBase::show_stats(engine_);
       return id;
     }
     void rollback() noexcept {
@@ -95,7 +95,7 @@ class Volatile {
   void wait_for_log_space(Context&, LogSpace) {}
   Status wait(std::uint64_t) { return core_.why(); }
   [[nodiscard]] std::uint64_t durable_id() const noexcept { return 0; }
-  [[nodiscard]] static constexpr bool held() noexcept { return false; }
+  [[nodiscard]] static constexpr bool strict() noexcept { return false; }
   Status checkpoint() { return core_.why(); }
   /// The data region is as it was and the rings are empty: the pool is as clean as at opening.
   Status close() {
@@ -109,16 +109,16 @@ class Volatile {
     Stats s;
     core_.fill(s);
     s.last_id = tm::last_id<Tm>(tm_);
-    if constexpr (tm::has_stamps<Tm>) {
+    if constexpr (tm::has_timestamps<Tm>) {
       s.aborts += tm_.unseen_aborts();
       s.without_lock = tm_.committed();
     }
     return s;
   }
-  [[nodiscard]] Core& core() noexcept { return core_; }
+  [[nodiscard]] EngineBase& core() noexcept { return core_; }
 
  private:
-  Core core_;
+  EngineBase core_;
   typename Tm::Shared tm_;
   Contexts<Context> contexts_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// PoolFile: one open pool: its lock, medium, header, view and heap. Engines run on it; it knows no
+// OpenPool: one open pool: its lock, medium, header, view and heap. Engines run on it; it knows no
 // transactions.
 //
 // Opening is in steps, so that a pool that is foreign, newer, truncated, of another layout or
@@ -61,12 +61,12 @@ struct OpenFile {
 /// What the engine and the root type require.
 struct Identity {
   std::string engine;
-  bool engine_any = false;          ///< tools: open whatever engine the header names
-  Order order = Order::held;        ///< used at creation; an existing pool keeps its own
-  std::uint32_t rings = 1;          ///< used at creation
-  std::uint64_t least_ring = 8192;  ///< minimum bytes of a ring; used at creation
-  std::string layout;               ///< text; empty with layout_any
-  bool layout_any = false;          ///< tools that know no root type
+  bool engine_any = false;                  ///< tools: open whatever engine the header names
+  CommitOrder order = CommitOrder::strict;  ///< used at creation; an existing pool keeps its own
+  std::uint32_t rings = 1;                  ///< used at creation
+  std::uint64_t min_ring = 8192;            ///< minimum bytes of a ring; used at creation
+  std::string layout;                       ///< text; empty with layout_any
+  bool layout_any = false;                  ///< tools that know no root type
   std::uint64_t root_bytes = 0;
   /// of the root type, beside its layout; empty: no names are known, and none are compared
   std::string field_names;
@@ -83,22 +83,22 @@ enum class ViewPolicy : std::uint8_t {
   none  ///< check, info: no view
 };
 
-class PoolFile {
+class OpenPool {
  public:
-  static Result<std::unique_ptr<PoolFile>> open(const OpenFile& how, const Identity& who);
+  static Result<std::unique_ptr<OpenPool>> open(const OpenFile& how, const Identity& who);
   /// The same on a medium that the caller made (tests, crash exploration): no lock, no path.
   /// `fresh`: format it first.
-  static Result<std::unique_ptr<PoolFile>> open_on(std::unique_ptr<medium::Medium> medium,
+  static Result<std::unique_ptr<OpenPool>> open_on(std::unique_ptr<medium::Medium> medium,
                                                    bool fresh, const OpenFile& how,
                                                    const Identity& who);
-  ~PoolFile();  ///< releases lock and mappings; writes nothing
+  ~OpenPool();  ///< releases lock and mappings; writes nothing
 
   [[nodiscard]] medium::Medium& medium() noexcept { return *medium_; }
   [[nodiscard]] const medium::Medium& medium() const noexcept { return *medium_; }
   [[nodiscard]] const Header& header() const noexcept { return header_; }
   /// Between open and start_session: the data region durably holds every transaction with an id up
   /// to `id`. start_session publishes it as the checkpoint id.
-  void recovered(std::uint64_t id) noexcept { header_.applied = id; }
+  void recovered(std::uint64_t id) noexcept { header_.checkpoint_id = id; }
   /// Under the header's lock (grow() takes it too): calls change(header) and writes both copies
   /// (HEADER-1). What the caller made durable before the call is durable before the header. Thread
   /// safe.
@@ -146,11 +146,11 @@ class PoolFile {
   /// Marks the pool clean and publishes. Precondition: the engine has made a checkpoint, so the
   /// data region holds everything and the rings nothing. A pool that has no names of the root
   /// type's fields, or other names, gets those of this opening.
-  Status close_clean(std::uint64_t applied);
+  Status close_clean(std::uint64_t id);
 
  private:
-  PoolFile();
-  static Result<std::unique_ptr<PoolFile>> finish_open(std::unique_ptr<PoolFile> pool,
+  OpenPool();
+  static Result<std::unique_ptr<OpenPool>> finish_open(std::unique_ptr<OpenPool> pool,
                                                        const Identity& who);
   Status map_home(std::uint64_t from, std::uint64_t to);
   Status copy_home(std::uint64_t from, std::uint64_t to);

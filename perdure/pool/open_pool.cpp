@@ -2,7 +2,7 @@
 //
 // Opening: lock, header, medium, in this order. Each step refuses what it can't continue with. See
 // pool_file.hpp; session.cpp has what follows.
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,9 +28,9 @@ Status needs_recovery(const std::string& path) {
 
 }  // namespace
 
-PoolFile::PoolFile() = default;
+OpenPool::OpenPool() = default;
 
-PoolFile::~PoolFile() {
+OpenPool::~OpenPool() {
   if (provisional_ && !was_empty_file_) remove_file();
   heap_.reset();
   if (space_) note_view(path_, space_.base(), 0);
@@ -42,7 +42,7 @@ PoolFile::~PoolFile() {
 }
 
 // While it is locked: a process that opened it meanwhile finds its name gone.
-void PoolFile::remove_file() noexcept {
+void OpenPool::remove_file() noexcept {
   char real[PATH_MAX];  // the file behind a symbolic link
   struct stat st = {};
   bool is_it = false;
@@ -51,8 +51,8 @@ void PoolFile::remove_file() noexcept {
     ::unlink(real);
 }
 
-Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Identity& who) {
-  std::unique_ptr<PoolFile> pool(new PoolFile);
+Result<std::unique_ptr<OpenPool>> OpenPool::open(const OpenFile& how, const Identity& who) {
+  std::unique_ptr<OpenPool> pool(new OpenPool);
   pool->path_ = how.path;
   pool->read_only_ = how.read_only;
   if (how.path.empty())
@@ -132,10 +132,10 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   return opened;
 }
 
-Result<std::unique_ptr<PoolFile>> PoolFile::open_on(std::unique_ptr<medium::Medium> medium,
+Result<std::unique_ptr<OpenPool>> OpenPool::open_on(std::unique_ptr<medium::Medium> medium,
                                                     bool fresh, const OpenFile& how,
                                                     const Identity& who) {
-  std::unique_ptr<PoolFile> pool(new PoolFile);
+  std::unique_ptr<OpenPool> pool(new OpenPool);
   pool->path_ = how.path.empty() ? medium->path() : how.path;
   pool->medium_ = std::move(medium);
   pool->read_only_ = how.read_only || pool->medium_->read_only();
@@ -161,7 +161,7 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open_on(std::unique_ptr<medium::Medi
   return finish_open(std::move(pool), who);
 }
 
-Result<std::unique_ptr<PoolFile>> PoolFile::finish_open(std::unique_ptr<PoolFile> pool,
+Result<std::unique_ptr<OpenPool>> OpenPool::finish_open(std::unique_ptr<OpenPool> pool,
                                                         const Identity& who) {
   // Relaxed: no other thread sees this object yet.
   pool->home_bytes_.store(pool->header_.home_bytes, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/engine/core.hpp"
+#include "perdure/engine/engine_base.hpp"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace {
 
 struct Live {
   std::mutex mutex;
-  std::vector<Core*> cores;
+  std::vector<EngineBase*> cores;
 };
 Live& live() {
   static Live* const all = new Live;
@@ -18,7 +18,7 @@ Live& live() {
 }
 const int held = base::hold_over_fork<live>();
 
-Status failed_earlier(const pool::PoolFile& file, std::string_view how) noexcept {
+Status failed_earlier(const pool::OpenPool& file, std::string_view how) noexcept {
   return failure(Code::poisoned, file.path(), how, {},
                  "close the pool and open it again: what was acknowledged is kept");
 }
@@ -29,7 +29,7 @@ std::string name_of(const pool::Header& h) {
 
 }  // namespace
 
-Core::Core(pool::PoolFile& f, const Config& c, const Recovery& r)
+EngineBase::EngineBase(pool::OpenPool& f, const Config& c, const Recovery& r)
     : file(f),
       medium(f.medium()),
       config(c),
@@ -40,19 +40,20 @@ Core::Core(pool::PoolFile& f, const Config& c, const Recovery& r)
   live().cores.push_back(this);
 }
 
-Core::~Core() {
+EngineBase::~EngineBase() {
   const std::lock_guard lock(live().mutex);
   std::erase(live().cores, this);
 }
 
 // The child has one thread, and the list is consistent: no lock is needed, and the order has no
 // partner.
-void Core::in_forked_child() {
-  for (Core* core : live().cores) core->state_.fetch_or(forked_bit, std::memory_order_relaxed);
+void EngineBase::in_forked_child() {
+  for (EngineBase* core : live().cores)
+    core->state_.fetch_or(forked_bit, std::memory_order_relaxed);
 }
-const int Core::marked_ = ::pthread_atfork(nullptr, nullptr, &Core::in_forked_child);
+const int EngineBase::marked_ = ::pthread_atfork(nullptr, nullptr, &EngineBase::in_forked_child);
 
-void Core::poison(const Status& status) noexcept {
+void EngineBase::poison(const Status& status) noexcept {
   const std::lock_guard lock(mutex_);
   // Release: pairs with why(). This comes first: lack of memory is no reason to continue.
   state_.fetch_or(poisoned_bit, std::memory_order_release);
@@ -63,13 +64,13 @@ void Core::poison(const Status& status) noexcept {
   }
 }
 
-void Core::lost(std::uint64_t id, const Status& status) noexcept {
+void EngineBase::lost(std::uint64_t id, const Status& status) noexcept {
   std::uint64_t first = first_lost();
   while (id < first && !first_lost_.compare_exchange_weak(first, id, std::memory_order_relaxed)) {}
   poison(status);
 }
 
-Status Core::why() const noexcept {
+Status EngineBase::why() const noexcept {
   // Pairs with the release in poison().
   const std::uint32_t state = state_.load(std::memory_order_acquire);
   if (state & forked_bit)
@@ -86,17 +87,17 @@ Status Core::why() const noexcept {
   return {};
 }
 
-void Core::refuse() const {
+void EngineBase::refuse() const {
   why().or_throw();
   throw error(failure(Code::read_only, file.path(),
                       "a change was asked of a pool that is open for reading only", {},
                       "open it without read_only"));
 }
 
-void Core::fill(Stats& stats) const {
+void EngineBase::fill(Stats& stats) const {
   const auto& header = file.header();
   stats.engine = name_of(header);
-  for (const Row& r : rows) {
+  for (const ThreadCounters& r : rows) {
     stats.commits += r.commits.load(std::memory_order_relaxed);
     stats.reads += r.reads.load(std::memory_order_relaxed);
     stats.aborts += r.aborts.load(std::memory_order_relaxed);
@@ -109,14 +110,14 @@ void Core::fill(Stats& stats) const {
   stats.recovery = recovery;
 }
 
-void Core::show(const Stats& s) noexcept {
+void EngineBase::show(const Stats& s) noexcept {
   StatPage& p = page_.page();
   const auto set = [](StatCounter& c, std::uint64_t v) { c.store(v, std::memory_order_relaxed); };
   set(p.transactions.commits, s.commits);
   set(p.transactions.aborts, s.aborts);
   set(p.transactions.last_id, s.last_id);
   set(p.transactions.durable_id, s.durable_id);
-  set(p.transactions.applied_id, s.applied_id);
+  set(p.transactions.checkpoint_id, s.checkpoint_id);
   set(p.log.used_bytes, s.log_used);
   set(p.log.capacity_bytes, s.log_capacity);
   set(p.log.checkpoints, s.checkpoints);

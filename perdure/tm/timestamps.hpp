@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Commit timestamps ("stamps"): transaction ids from the invariant time-stamp counter, without a
-// counter that threads share. A shared counter would be in the write set of every hardware
+// Commit timestamps ("timestamps"): transaction ids from the invariant time-stamp counter, without
+// a counter that threads share. A shared counter would be in the write set of every hardware
 // transaction, and abort all but one of those that run at the same time (DudeTM, ASPLOS '17,
 // section 4.2, which asks for other hardware).
 //

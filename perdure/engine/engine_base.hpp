@@ -23,7 +23,7 @@
 #include "perdure/engine/stat_page.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/heap_apply.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "perdure/tm/tm.hpp"
 
 namespace perdure::engine {
@@ -47,7 +47,7 @@ struct LogFull {
 };
 
 /// One thread's counters; only its owner writes.
-struct alignas(128) Row {
+struct alignas(128) ThreadCounters {
   std::atomic<std::uint64_t> commits{0}, reads{0}, aborts{0}, log_bytes{0};
   [[gnu::always_inline]] static void add(std::atomic<std::uint64_t>& c,
                                          std::uint64_t n = 1) noexcept {
@@ -55,12 +55,12 @@ struct alignas(128) Row {
   }
 };
 
-class Core {
+class EngineBase {
  public:
-  Core(pool::PoolFile& file, const Config& config, const Recovery& recovery);
-  ~Core();
-  Core(const Core&) = delete;
-  Core& operator=(const Core&) = delete;
+  EngineBase(pool::OpenPool& file, const Config& config, const Recovery& recovery);
+  ~EngineBase();
+  EngineBase(const EngineBase&) = delete;
+  EngineBase& operator=(const EngineBase&) = delete;
 
   /// Returns 0 while the pool accepts work. It costs one relaxed load at every begin.
   [[nodiscard]] std::uint32_t state() const noexcept {
@@ -112,11 +112,11 @@ class Core {
   }
   [[nodiscard]] StatWriter& page() noexcept { return page_; }
 
-  pool::PoolFile& file;
+  pool::OpenPool& file;
   medium::Medium& medium;
   const Config config;
   const Recovery recovery;
-  std::array<Row, base::slot_count> rows;
+  std::array<ThreadCounters, base::slot_count> rows;
 
  private:
   static void in_forked_child();

@@ -39,7 +39,7 @@ class Descriptor {
   int fd_ = -1;
 };
 
-struct PoolFile {
+struct FileHandle {
   Descriptor fd;
   std::uint64_t bytes = 0;        ///< the file's length, or a character device's size
   std::uint64_t home_bytes = 0;   ///< as requested, or what the file has
@@ -48,7 +48,7 @@ struct PoolFile {
 
 /// Checks the sizes, then opens or creates the file that `how` names. A new file is zero, allocated
 /// unless `how.sparse`, and not yet synced.
-Result<PoolFile> open_pool_file(const OpenMedium& how);
+Result<FileHandle> open_pool_file(const OpenMedium& how);
 
 /// Removes a file whose creation could not be finished.
 void discard_new_file(const OpenMedium& how) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/medium/pool_file.hpp"
+#include "perdure/medium/file_handle.hpp"
 
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -150,9 +150,9 @@ std::string read_sysfs(const std::string& path) {
   return text;
 }
 
-Result<PoolFile> open_pool_file(const OpenMedium& how) {
+Result<FileHandle> open_pool_file(const OpenMedium& how) {
   if (Status s = check_sizes(how); !s.ok()) return s;
-  PoolFile file;
+  FileHandle file;
   struct stat st = {};
   const bool there = ::stat(how.path.c_str(), &st) == 0;
   file.character_device = there && S_ISCHR(st.st_mode);
