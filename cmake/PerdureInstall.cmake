@@ -80,10 +80,14 @@ if(PERDURE_PMEMCHECK)
   set(PERDURE_PC_DEFINITIONS " -DPERDURE_PMEMCHECK=1")
 endif()
 # Relative to the .pc file where possible, so that an install may be moved or staged (--prefix,
-# DESTDIR).
-cmake_path(SET pc_dir NORMALIZE "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
-cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY "${pc_dir}"
-  OUTPUT_VARIABLE PERDURE_PC_PREFIX)
+# DESTDIR); in a package absolute: pkg-config leaves out what the compiler searches by itself.
+if(PERDURE_DEBIAN)
+  set(PERDURE_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+else()
+  cmake_path(SET pc_dir NORMALIZE "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY "${pc_dir}" OUTPUT_VARIABLE upwards)
+  set(PERDURE_PC_PREFIX "\${pcfiledir}/${upwards}")
+endif()
 foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
   if(IS_ABSOLUTE "${CMAKE_INSTALL_${dir}}")
     set(PERDURE_PC_${dir} "${CMAKE_INSTALL_${dir}}")

@@ -2,6 +2,7 @@
 #
 # Builds and runs a project that takes this checkout in with FetchContent (fetch/CMakeLists.txt,
 # which looks for what leaks into it). See CMakeLists.txt beside this for what is passed.
+cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 set(jobs 2)
