@@ -35,7 +35,8 @@ CXX_DOOR, C_DOOR = FRONT_DOORS = ("perdure.hpp", "perdure.h")
 
 BEGIN, END = "<!-- layers:begin -->", "<!-- layers:end -->"
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
-SOURCE_FOLDERS = ("perdure", "papers", "testing", "sqlite", "tools", "bench", "tests", "examples", "cmake")
+SOURCE_FOLDERS = ("perdure", "papers", "testing", "sqlite", "tools", "bench", "tests", "examples", "cmake",
+                  "packaging")
 SOURCE_SUFFIXES = (".hpp", ".h", ".cpp", ".c", ".py", ".sh", ".cmake", ".in")
 # What makes a descriptor, and the one file that may call it (FD-1).
 DESCRIPTORS = pathlib.PurePath("perdure", "base", "descriptor.cpp")
