@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Debian packages, one of each component of cmake/PerdureInstall.cmake: what CPack is told, and what
-# Debian wants in each package besides. packaging/debian.py (`./dev package`) runs CPack and looks at
-# what it made. The packages: libperdure<MAJOR>.<MINOR> (the shared library; two of them can be
+# Debian wants in each package besides. packaging/debian.py (`./dev package`) runs CPack and looks
+# at what it made. The packages: libperdure<MAJOR>.<MINOR> (the shared library; two of them can be
 # installed side by side), libperdure-dev, perdure-tools, perdure-sqlite.
 find_program(PERDURE_GZIP gzip REQUIRED)
 mark_as_advanced(PERDURE_GZIP)

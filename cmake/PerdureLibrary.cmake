@@ -60,15 +60,18 @@ function(perdure_shared_library)
   endif()
 endfunction()
 
-# perdure_front_doors(<target>): lets users of the build tree write "perdure/...", and <perdure.hpp> and <perdure.h> as after an
-# install. Both short names are one-line headers beside the folder perdure/, so that a header has one identity however it is included.
+# perdure_front_doors(<target>): lets users of the build tree write "perdure/...", and <perdure.hpp>
+# and <perdure.h> as after an install. Both short names are one-line headers beside the folder
+# perdure/, so that a header has one identity however it is included.
 function(perdure_front_doors target)
   set(front ${PROJECT_BINARY_DIR}/front)
   foreach(door IN ITEMS perdure.hpp perdure.h)
-    file(CONFIGURE OUTPUT ${front}/${door} CONTENT "// SPDX-License-Identifier: BSD-3-Clause\n#include \"perdure/${door}\"\n" @ONLY)
+    file(CONFIGURE OUTPUT ${front}/${door} @ONLY CONTENT
+      "// SPDX-License-Identifier: BSD-3-Clause\n#include \"perdure/${door}\"\n")
   endforeach()
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${front}>
-                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${front}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endfunction()
 
 # perdure_for_modules(<target>): its objects are position-independent, so that one build serves
@@ -90,7 +93,8 @@ endfunction()
 
 # perdure_part(<part>): the target perdure_<part>, of the folder of that name beside perdure/, is
 # perdure::<part> to its users, and links the library. Its installed headers lie in a folder of
-# their own, include/perdure-<part>, so that only programs that link the part can include "<part>/...".
+# their own, include/perdure-<part>, so that only programs that link the part can include
+# "<part>/...".
 function(perdure_part part)
   add_library(perdure::${part} ALIAS perdure_${part})
   target_link_libraries(perdure_${part} PUBLIC perdure::perdure)

@@ -4,7 +4,8 @@
 # In a bare Debian 12 system, from the root of a checkout: installs Perdure's Debian packages from
 # FOLDER with apt, uses them as their users would (the README's program by pkg-config and by CMake,
 # with the shared and with the static library; the C interface; the perdure command; SQLite's
-# extension), and purges them: no file of theirs may be left. `./dev bare --command package` runs it.
+# extension), and purges them: no file of theirs may be left. `./dev bare --command package` runs
+# it.
 set -euo pipefail
 
 say() { printf '==> %s\n' "$*"; }
@@ -18,9 +19,11 @@ apt() {
 }
 
 [[ $# -eq 1 && -f README.md ]] || die "expected the folder of the packages, and a checkout here"
-readonly checkout=$PWD packages=(libperdure0.1 libperdure-dev perdure-tools perdure-sqlite)
-files=("$1"/*.deb)
-[[ ${#files[@]} -eq ${#packages[@]} ]] || die "found ${files[*]}, expected ${packages[*]}"
+readonly checkout=$PWD folder=$1
+files=("$folder"/*.deb) packages=()
+for file in "${files[@]}"; do packages+=("$(dpkg-deb --field "$file" Package)"); done
+[[ ${packages[*]} =~ ^libperdure-dev\ libperdure[0-9.]+\ perdure-sqlite\ perdure-tools$ ]] ||
+  die "found '${packages[*]}' in $folder, expected the four packages of ./dev package"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -28,9 +31,11 @@ cd "$work"
 # A user of the library has a compiler; what Perdure needs besides comes with its packages.
 apt update
 apt install gcc g++ libc6-dev pkg-config cmake make sqlite3
-left_of() { find / -xdev \( -path /proc -o -path "$checkout" -o -path "$work" -o -path "$1" \) -prune \
-  -o -iname '*perdure*' -print 2>/dev/null; }
-before=$(left_of "$(dirname "${files[0]}")")
+named_so() {  # all files and folders that have Perdure in their names, but for what lies here
+  find / -xdev \( -path /proc -o -path "$checkout" -o -path "$work" -o -path "$folder" \) -prune \
+    -o -iname '*perdure*' -print 2>/dev/null
+}
+before=$(named_so)
 [[ -z $before ]] || die "found files of Perdure before the installation: $before"
 
 say "install"
@@ -39,11 +44,12 @@ for package in "${packages[@]}"; do
   dpkg-query -W -f='${Package} ${Version} ${db:Status-Abbrev}\n' "$package"
   dpkg-query -L "$package" >>installed
 done
-run ldconfig -p 2>/dev/null | grep libperdure || PATH=$PATH:/sbin ldconfig -p | grep libperdure
+PATH=$PATH:/usr/sbin ldconfig -p | grep libperdure
 
 say "the README's program"
-awk '/^```cpp$/ { inside = 1; next } inside && /^```$/ { exit } inside' "$checkout/README.md" >shop.cpp
-works() {  # works PROGRAM KIND: it prints what the README says, and has the library that was asked for
+awk '/^```cpp$/ { inside = 1; next } inside && /^```$/ { exit } inside' "$checkout/README.md" \
+  >shop.cpp
+works() {  # works PROGRAM KIND: it prints what the README says, and has that kind of library
   local kind=static
   if readelf -d "$1" | grep -q 'NEEDED.*libperdure\.so\.'; then kind=shared; fi
   [[ $kind == "$2" ]] || die "$1: found the $kind library, expected the $2 one"
@@ -90,12 +96,13 @@ run perdure check app.db
 
 say "purge"
 apt purge "${packages[@]}"
-left=$(left_of "$(dirname "${files[0]}")")
+left=$(named_so)
 [[ -z $left ]] || die "found after the purge: $left"
 while read -r path; do
   if [[ ! -d $path && ( -e $path || -L $path ) ]]; then die "found $path after the purge"; fi
 done <installed
-if dpkg-query -W -f='${Package} ${db:Status-Abbrev}\n' "${packages[@]}" 2>/dev/null | grep -v ' un '; then
+if dpkg-query -W -f='${Package} ${db:Status-Abbrev}\n' "${packages[@]}" 2>/dev/null |
+    grep -v ' un '; then
   die "found packages that dpkg still knows, expected none"
 fi
 say "packages: installed, used and purged"

@@ -136,8 +136,8 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     try:
-        check_host(repository)
         debian_packages(args)
+        check_host(repository)
         args.dir.mkdir(parents=True, exist_ok=True)
         with open(args.dir / "lock", "w", encoding="utf-8") as lock:
             try:

@@ -26,9 +26,11 @@ set(objects ${built})
 list(FILTER built EXCLUDE REGEX "[.]o$")
 list(SORT built)
 if(NOT built STREQUAL "archives/libperdure.a;programs/fetching")
-  message(FATAL_ERROR "found '${built}' built, expected archives/libperdure.a and programs/fetching")
+  message(FATAL_ERROR
+    "found '${built}' built, expected archives/libperdure.a and programs/fetching")
 endif()
-list(FILTER objects INCLUDE REGEX "^_deps/.*/(papers|testing|tools|sqlite|examples|tests|bench)/.*[.]o$")
+list(FILTER objects INCLUDE REGEX
+  "^_deps/.*/(papers|testing|tools|sqlite|examples|tests|bench)/.*[.]o$")
 if(objects)
   message(FATAL_ERROR "found '${objects}' compiled, expected the library's sources alone")
 endif()

@@ -51,12 +51,14 @@ foreach(kind IN LISTS KINDS)
 endforeach()
 
 function(fails expected)  # fails(<regex of the output> <command>...)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  execute_process(COMMAND ${ARGN}
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   list(JOIN ARGN " " command)
   message(STATUS "${command}, which must fail")
   string(REGEX REPLACE "[ \n]+" " " output "${output}")
   if(result EQUAL 0 OR NOT output MATCHES "${expected}")
-    message(FATAL_ERROR "found result ${result} and '${output}', expected a failure and '${expected}'")
+    message(FATAL_ERROR
+      "found result ${result} and '${output}', expected a failure and '${expected}'")
   endif()
 endfunction()
 
@@ -69,7 +71,8 @@ endif()
 # A static library's users need lz4: where it is not, both packages say so, by name.
 if(static IN_LIST KINDS)
   file(WRITE ${WORK}/no_libraries.cmake "set(CMAKE_FIND_LIBRARY_PREFIXES no-such-prefix-)\n")
-  fails("needs the library lz4 .liblz4., which was not found; on Debian it is in the package liblz4-dev"
+  fails("needs the library lz4 .liblz4., which was not found; on Debian it is in the package \
+liblz4-dev"
     ${configure} -B ${WORK}/no_lz4 -D KIND=static
     -D CMAKE_PROJECT_INCLUDE=${WORK}/no_libraries.cmake)
   fails("liblz4.*required by .perdure.*not found" ${CMAKE_COMMAND} -E env
@@ -99,7 +102,8 @@ foreach(kind IN LISTS KINDS)
   endif()
   set(program ${WORK}/consumer_${kind})
   run("" ${CXX} ${CXX_FLAGS} -std=c++20 ${cflags} ${consumer}/main.cpp -o ${program} ${libs})
-  run("" ${CC} ${C_FLAGS} -std=c11 -Wall -Werror ${cflags} ${consumer}/main.c -o ${program}_c ${libs})
+  run("" ${CC} ${C_FLAGS} -std=c11 -Wall -Werror ${cflags} ${consumer}/main.c
+    -o ${program}_c ${libs})
   must_link(${kind} ${program})
   use_it(pkg_config_${kind} ${program} ${program}_c)
 endforeach()

@@ -24,8 +24,10 @@ VERSION = re.search(r"^(PERDURE_\d+\.\d+) \{", MAP.read_text(), re.M)[1]
 # The C interface; namespace perdure, and what the compiler makes for it: static variables of its
 # functions (Z), their guards (GV), virtual tables, typeinfo, thread-local wrappers and thunks (T).
 OWN = re.compile(r"perdure_\w+$|_Z(?:GV|T[A-Z]|T[hv]n?\d+_(?:n?\d+_)?)?Z*N[KOR]*7perdure")
-FOREIGN = "namespace other { int leak() { return 1; } }\n" \
-          "namespace perdure { struct Own { int it(); }; int Own::it() { return other::leak(); } }\n"
+FOREIGN = """namespace other { int leak() { return 1; } }
+namespace perdure { struct Own { int it(); }; }
+int perdure::Own::it() { return other::leak(); }
+"""
 
 
 def symbols(*how):
@@ -77,7 +79,8 @@ class Symbols(LimitedCase):
         if "PERDURE_STATIC" not in os.environ:
             self.skipTest("the library was built shared alone")
         exported = {name for name, _ in symbols("--dynamic", self.library)}
-        inside = sorted({name for name, _ in symbols("--extern-only", os.environ["PERDURE_STATIC"])})
+        archive = symbols("--extern-only", os.environ["PERDURE_STATIC"])
+        inside = sorted({name for name, _ in archive})
         lost = [text for name, text in zip(inside, demangled(inside))
                 if OWN.match(name) and name not in exported and "{lambda" not in text]
         self.assertEqual(lost, [])
