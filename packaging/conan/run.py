@@ -74,7 +74,9 @@ def main():
         conan = installed(args.dir)
         how = {"env": environment, "advice": "Conan's words are above"}
         run(conan, "profile", "detect", "--force", **how)
-        common = ["-s", "compiler.cppstd=20", "-c", f"tools.build:jobs={jobs}"]
+        common = ["-s", "compiler.cppstd=20", "-c", f"tools.build:jobs={jobs}",
+                  "-c", f"tools.cmake.cmake_layout:test_folder={args.dir / 'test_package'}",
+                  "-c", "tools.cmake.cmaketoolchain:user_presets="]
         if not args.remote:
             common.append("--no-remote")
             run(conan, "create", LZ4, *common, **how)
