@@ -25,7 +25,10 @@ endfunction()
 # perdure_symbol_map(<target>): a shared library exports what belongs to Perdure, and gives each
 # symbol the version of its interface: the templates in its headers use much of namespace perdure,
 # so all of that is exported, and nothing else (test install_symbols).
-set(PERDURE_ABI ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})  # until 1.0
+set(PERDURE_ABI ${PROJECT_VERSION_MAJOR})
+if(PROJECT_VERSION_MAJOR EQUAL 0)  # until 1.0 a minor version may change the interface
+  set(PERDURE_ABI 0.${PROJECT_VERSION_MINOR})
+endif()
 function(perdure_symbol_map target)
   set(map ${PROJECT_BINARY_DIR}/perdure.map)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/perdure.map.in ${map} @ONLY)

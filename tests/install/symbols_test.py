@@ -20,7 +20,7 @@ sys.path.insert(0, str(SOURCE / "tests" / "support"))
 from limits import LimitedCase  # noqa: E402
 
 MAP = Path(os.environ["PERDURE_MAP"])
-VERSION = re.search(r"^(PERDURE_\d+\.\d+) \{", MAP.read_text(), re.M)[1]
+VERSION = re.search(r"^(PERDURE_[\d.]+) \{", MAP.read_text(), re.M)[1]
 # The C interface; namespace perdure, and what the compiler makes for it: static variables of its
 # functions (Z), their guards (GV), virtual tables, typeinfo, thread-local wrappers and thunks (T).
 OWN = re.compile(r"perdure_\w+$|_Z(?:GV|T[A-Z]|T[hv]n?\d+_(?:n?\d+_)?)?Z*N[KOR]*7perdure")
