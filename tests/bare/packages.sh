@@ -11,9 +11,9 @@ set -euo pipefail
 say() { printf '==> %s\n' "$*"; }
 die() { printf 'packages.sh: %s\n' "$*" >&2; exit 1; }
 run() { printf '  $ %s\n' "$*"; "$@"; }
+root=()
+[[ $EUID -eq 0 ]] || root=(sudo)
 apt() {
-  local -a root=()
-  [[ $EUID -eq 0 ]] || root=(sudo)
   run "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 \
     --no-install-recommends "$@" </dev/null
 }
@@ -32,7 +32,7 @@ cd "$work"
 apt update
 apt install gcc g++ libc6-dev pkg-config cmake make sqlite3
 named_so() {  # all files and folders that have Perdure in their names, but for what lies here
-  find / -xdev \( -path /proc -o -path "$checkout" -o -path "$work" -o -path "$folder" \) -prune \
+  "${root[@]}" find / -xdev \( -path /proc -o -path "$checkout" -o -path "$work" -o -path "$folder" \) -prune \
     -o -iname '*perdure*' -print 2>/dev/null
 }
 before=$(named_so)
