@@ -32,7 +32,8 @@ cd "$work"
 apt update
 apt install gcc g++ libc6-dev pkg-config cmake make sqlite3
 named_so() {  # all files and folders that have Perdure in their names, but for what lies here
-  "${root[@]}" find / -xdev \( -path /proc -o -path "$checkout" -o -path "$work" -o -path "$folder" \) -prune \
+  "${root[@]}" find / -xdev \
+    \( -path /proc -o -path "$checkout" -o -path "$work" -o -path "$folder" \) -prune \
     -o -iname '*perdure*' -print 2>/dev/null
 }
 before=$(named_so)
