@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What `cmake --install` lays down: the library, perdure::testing and perdure::papers with
-# their headers in include/perdure-testing and include/perdure-papers, include/perdure/** with the
-# two front doors include/perdure.hpp and include/perdure.h, the CMake package
-# (find_package(perdure)), the pkg-config file (pkg-config perdure) and the man pages. The perdure
-# command installs itself (tools/CMakeLists.txt). tests/install proves all of it.
+# What `cmake --install` lays down, by component. runtime: the shared library. development: the
+# static library, headers with the front doors include/perdure.hpp and include/perdure.h, the parts
+# perdure::testing and perdure::papers with headers in include/perdure-testing and
+# include/perdure-papers, the CMake package (find_package(perdure)) and the pkg-config files.
+# tools: the perdure command. sqlite: SQLite's extension. documents: licence and man pages.
+# tests/install proves all of it; cmake/PerdureDebian.cmake makes a package of each component.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS perdure EXPORT perdure-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY
-  DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY perdure/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perdure FILES_MATCHING
-  PATTERN "*.hpp" PATTERN "*.h")
-install(FILES ${PROJECT_BINARY_DIR}/front/perdure.hpp ${PROJECT_BINARY_DIR}/front/perdure.h
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perdure)
 set(parts "")
 if(PERDURE_BUILD_PAPERS)
   list(APPEND parts papers)
@@ -22,34 +16,62 @@ endif()
 if(PERDURE_BUILD_TESTING)
   list(APPEND parts testing)
 endif()
-foreach(part IN LISTS parts)
-  install(TARGETS perdure_${part} EXPORT perdure-targets
-          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${part}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perdure-${part}/${part}
-          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h"
-          PATTERN cross EXCLUDE PATTERN figures EXCLUDE PATTERN report EXCLUDE)  # have no header
-endforeach()
 
-set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perdure)
-install(EXPORT perdure-targets NAMESPACE perdure:: DESTINATION ${package_dir})
+# The library: static, shared or both. Each has a file of targets of its own, in which it is
+# perdure::perdure; the parts, which link perdure::perdure, are in a third.
+function(install_library target kind)
+  install(TARGETS ${target} EXPORT perdure-${kind}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
+  install(EXPORT perdure-${kind} NAMESPACE perdure:: DESTINATION ${package_dir}
+    FILE perdure-${kind}-targets.cmake COMPONENT development)
+endfunction()
 get_target_property(library_type perdure TYPE)
-set(PERDURE_SHARED FALSE)
 if(library_type STREQUAL "SHARED_LIBRARY")
-  set(PERDURE_SHARED TRUE)
+  set(PERDURE_KINDS shared)
+  install_library(perdure shared)
+else()
+  set(PERDURE_KINDS static)
+  install_library(perdure static)
+  if(TARGET perdure_shared)
+    list(APPEND PERDURE_KINDS shared)
+    install_library(perdure_shared shared)
+  endif()
 endif()
-configure_package_config_file(cmake/perdure-config.cmake.in perdure-config.cmake
-  INSTALL_DESTINATION ${package_dir})
-write_basic_package_version_file(perdure-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/perdure-config.cmake
-  ${CMAKE_CURRENT_BINARY_DIR}/perdure-config-version.cmake DESTINATION ${package_dir})
 
-# A static library does not carry its C++ run-time and lz4 along: both are named, so that a C
-# program links with plain `pkg-config --libs`. lz4 is named by its own module, so that pkg-config
-# says so if it is not there. A shared library links them itself.
+install(DIRECTORY perdure/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perdure COMPONENT development
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+install(FILES ${PROJECT_BINARY_DIR}/front/perdure.hpp ${PROJECT_BINARY_DIR}/front/perdure.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+foreach(part IN LISTS parts)
+  install(TARGETS perdure_${part} EXPORT perdure-parts
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  install(DIRECTORY ${part}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perdure-${part}/${part}
+    COMPONENT development FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h"
+    PATTERN cross EXCLUDE PATTERN figures EXCLUDE PATTERN report EXCLUDE)  # have no header
+endforeach()
+if(parts)
+  install(EXPORT perdure-parts NAMESPACE perdure:: DESTINATION ${package_dir}
+    FILE perdure-parts-targets.cmake COMPONENT development)
+endif()
+
+configure_package_config_file(cmake/perdure-config.cmake.in
+  ${PROJECT_BINARY_DIR}/perdure-config.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/perdure-config-version.cmake
+  VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/perdure-config.cmake
+  ${PROJECT_BINARY_DIR}/perdure-config-version.cmake
+  DESTINATION ${package_dir} COMPONENT development)
+
+# pkg-config. A static library does not carry its C++ run-time and lz4 along: both are named, so
+# that a C program links with plain `pkg-config --libs`. lz4 is named by its own module, so that
+# pkg-config says so if it is not there. A shared library links them itself, and where both are
+# installed it is the one that -lperdure means: then `pkg-config --static` names them.
 set(PERDURE_PC_PRIVATE "")
 set(PERDURE_PC_LIBS "-lstdc++ -pthread")
 set(PERDURE_PC_LIBS_PRIVATE "")
-if(PERDURE_SHARED)
+if(shared IN_LIST PERDURE_KINDS)
   set(PERDURE_PC_PRIVATE ".private")
   set(PERDURE_PC_LIBS "")
   set(PERDURE_PC_LIBS_PRIVATE "-lstdc++ -pthread")
@@ -59,10 +81,14 @@ if(PERDURE_PMEMCHECK)
   set(PERDURE_PC_DEFINITIONS " -DPERDURE_PMEMCHECK=1")
 endif()
 # Relative to the .pc file where possible, so that an install may be moved or staged (--prefix,
-# DESTDIR).
-cmake_path(SET pc_dir NORMALIZE "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
-cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY "${pc_dir}" OUTPUT_VARIABLE
-  PERDURE_PC_PREFIX)
+# DESTDIR); in a package absolute: pkg-config leaves out what the compiler searches by itself.
+if(PERDURE_DEBIAN)
+  set(PERDURE_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+else()
+  cmake_path(SET pc_dir NORMALIZE "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY "${pc_dir}" OUTPUT_VARIABLE upwards)
+  set(PERDURE_PC_PREFIX "\${pcfiledir}/${upwards}")
+endif()
 foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
   if(IS_ABSOLUTE "${CMAKE_INSTALL_${dir}}")
     set(PERDURE_PC_${dir} "${CMAKE_INSTALL_${dir}}")
@@ -70,20 +96,28 @@ foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
     set(PERDURE_PC_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
   endif()
 endforeach()
-set(package_files ${CMAKE_CURRENT_BINARY_DIR}/perdure.pc)
-configure_file(cmake/perdure.pc.in perdure.pc @ONLY)
+set(package_files ${PROJECT_BINARY_DIR}/perdure.pc)
+configure_file(cmake/perdure.pc.in ${PROJECT_BINARY_DIR}/perdure.pc @ONLY)
 set(papers_description "The engines of four papers over Perdure, and the papers' own calls")
 set(testing_description "Perdure's crash explorer and test media")
 foreach(part IN LISTS parts)
   set(PERDURE_PC_PART_DESCRIPTION "${${part}_description}")
-  configure_file(cmake/perdure-part.pc.in perdure-${part}.pc @ONLY)
-  list(APPEND package_files ${CMAKE_CURRENT_BINARY_DIR}/perdure-${part}.pc)
+  configure_file(cmake/perdure-part.pc.in ${PROJECT_BINARY_DIR}/perdure-${part}.pc @ONLY)
+  list(APPEND package_files ${PROJECT_BINARY_DIR}/perdure-${part}.pc)
 endforeach()
-install(FILES ${package_files} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${package_files} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
+if(TARGET perdure_command)
+  install(TARGETS perdure_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+endif()
+if(TARGET perdure_vfs)
+  install(TARGETS perdure_vfs LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/perdure COMPONENT sqlite)
+endif()
+
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
 foreach(section IN ITEMS 1 3 5 7)
   file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
   if(pages)
-    install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+    install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT documents)
   endif()
 endforeach()

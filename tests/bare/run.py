@@ -36,6 +36,8 @@ VARIANTS = {
 COMMANDS = {
     "demo": ["./dev demo"],
     "test": ["./dev test"],
+    # The packages that ./dev package has made outside are installed, used and purged.
+    "package": ["bash tests/bare/packages.sh /packages"],
     # Set up and configure only: target `help` of Ninja's builds nothing.
     "configure": ["./dev build --preset release --target help", "./dev build --target help"],
 }
@@ -55,7 +57,10 @@ def arguments():
         "command: ./dev bare gtest --command test -- -R layering")
     p.add_argument("variants", nargs="*", metavar="VARIANT", help="the variants to run; all when none is named")
     p.add_argument("--command", choices=COMMANDS, default="demo",
-                   help="what is run in the clone (%(default)s); configure: set up, and configure release and dev")
+                   help="what is run in the clone (%(default)s); configure: set up, and configure release and dev; "
+                   "package: make the Debian packages outside; install, use and purge them inside")
+    p.add_argument("--packages", type=Path, default=Path("build/package"), metavar="DIR",
+                   help="with --command package: where the packages lie (%(default)s)")
     p.add_argument("--minutes", type=float, default=90, metavar="N", help="limit for each variant (%(default)s)")
     p.add_argument("--dir", type=Path, default=Path("build/bare"), help="where systems and logs lie (%(default)s)")
     p.add_argument("--fresh", action="store_true", help="make the base system again")
@@ -72,6 +77,14 @@ def arguments():
     args.more = more
     args.dir = args.dir.resolve()
     return args
+
+
+def debian_packages(args):
+    """The files that --command package installs."""
+    found = sorted(args.packages.glob("*.deb")) if args.command == "package" else []
+    if args.command == "package" and not found:
+        raise CannotRun(f"found no Debian package in {args.packages}, expected those of ./dev package: run it first")
+    return found
 
 
 def check_host(repository):
@@ -100,6 +113,7 @@ def run_variant(name, args, repository):
         system.install(packages)
         system.write(files)
         system.clone(repository, as_user)
+        system.copy(debian_packages(args), "packages")
         start = time.monotonic()  # what the command takes, not what comes before it
         code = system.run(command, as_user, 60 * args.minutes)
     row["seconds"] = round(time.monotonic() - start, 1)
@@ -122,6 +136,7 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     try:
+        debian_packages(args)
         check_host(repository)
         args.dir.mkdir(parents=True, exist_ok=True)
         with open(args.dir / "lock", "w", encoding="utf-8") as lock:

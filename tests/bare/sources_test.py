@@ -80,6 +80,9 @@ class Sources(LimitedCase):
             done = self.run_it("plain", user=65534)
             self.assertEqual(done.returncode, 3)
             self.assertIn("found a user that is not root, expected root", done.stderr)
+        done = self.run_it("plain", "--command", "package", "--packages", str(self.folder))
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(f"found no Debian package in {self.folder}", done.stderr)
         self.assertEqual(self.run_it("--help").returncode, 0)
 
 

@@ -158,6 +158,12 @@ class System:
             path.write_text(text)
             path.chmod(0o755)
 
+    def copy(self, files, folder):
+        """Copies files of the host's into a folder of the system, which is made if there are any."""
+        for file in files:
+            (self.root / folder).mkdir(exist_ok=True)
+            shutil.copy(file, self.root / folder)
+
     def install(self, packages):
         """What the variant has before; leaves no package lists behind, as a bare system has none."""
         if not packages:

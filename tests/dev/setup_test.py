@@ -213,6 +213,19 @@ class Dev(LimitedCase):
         self.assertEqual(installed, set(self.packages("core", "bench")))
         self.assertEqual(self.calls("cmake --preset"), ["cmake --preset bench"])
 
+    def test_packages_are_made_of_a_preset_of_their_own(self):
+        installed, _ = self.installed_by("package")
+        self.assertEqual(installed, set(self.packages("core", "package")))
+        self.assertEqual(self.calls("cmake --preset"), ["cmake --preset package"])
+        presets = (SOURCE / "CMakePresets.json").read_text()
+        own = re.search(r'"name": "package",\s+"inherits": "release".*?\}\s+\}', presets, re.S)[0]
+        self.assertIn('"PERDURE_STATIC_AND_SHARED": "ON"', own)
+
+    def test_the_conan_recipe_builds_by_itself(self):
+        installed, _ = self.installed_by("package", "--conan")
+        self.assertEqual(installed, set(self.packages("core", "conan")))
+        self.assertFalse(self.calls("cmake"))
+
     def test_the_tests_need_no_browser_and_no_model_checker(self):
         installed, said = self.installed_by("test")
         self.assertEqual(installed, set(self.packages("core", "test")))

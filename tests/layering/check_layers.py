@@ -51,7 +51,8 @@ CXX_DOOR, C_DOOR = FRONT_DOORS = ("perdure.hpp", "perdure.h")
 BEGIN, END = "<!-- layers:begin -->", "<!-- layers:end -->"
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
 SOURCE_FOLDERS = ("perdure", "papers", "testing", "sqlite", "tools", "bench", "tests", "examples",
-                  "cmake")
+                  "cmake", "packaging")
+NOT_KEPT = {"__pycache__", "build", "CMakeUserPresets.json"}  # what tools leave (.gitignore)
 SOURCE_SUFFIXES = (".hpp", ".h", ".cpp", ".c", ".py", ".sh", ".cmake", ".in")
 # What makes a descriptor, and the one file that may call it (FD-1).
 DESCRIPTORS = pathlib.PurePath("perdure", "base", "descriptor.cpp")
@@ -189,7 +190,7 @@ def check_licences(root):
     for folder in SOURCE_FOLDERS:
         candidates += sorted((root / folder).rglob("*"))
     for path in candidates:
-        if not path.is_file() or "__pycache__" in path.parts or not is_source(path):
+        if not path.is_file() or NOT_KEPT & set(path.relative_to(root).parts) or not is_source(path):
             continue
         with path.open(encoding="utf-8", errors="replace") as file:
             # The second line after a #!

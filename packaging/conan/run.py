@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the Conan recipe: makes its packages and builds and runs its test program with each.
+
+`./dev package --conan` calls this. Conan comes from PyPI, in the versions and with the checksums
+of requirements.txt, into a virtual environment in build/tools/conan; its home lies there, too, so
+that no other use of Conan on this machine is touched. Two packages are made: a static library with
+the system's lz4 (option system_lz4), and a shared library with lz4 from a Conan package. That is
+ConanCenter's with --remote; without it one that is made here of the system's files, so that no
+network but PyPI's is needed.
+"""
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+LZ4 = HERE / "system_lz4"
+RUNS = {"static library, the system's lz4": ["-o", "&:system_lz4=True"],
+        "shared library, lz4 from a package": ["-o", "&:shared=True", "-o", "&:papers=True"]}
+
+
+class CannotRun(Exception):
+    """The recipe can't be run here; the message says why and what to do."""
+
+
+def say(text):
+    print(f"==> {text}", file=sys.stderr, flush=True)
+
+
+def arguments():
+    p = argparse.ArgumentParser(
+        prog="./dev package --conan", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=__doc__.splitlines()[0], epilog="\n".join(__doc__.splitlines()[2:]))
+    p.add_argument("--dir", type=Path, default=Path("build/tools/conan"), metavar="DIR",
+                   help="where Conan and its home lie (%(default)s)")
+    p.add_argument("--remote", action="store_true", help="take lz4 from ConanCenter")
+    args = p.parse_args()
+    args.dir = args.dir.resolve()
+    return args
+
+
+def run(*command, advice, **how):
+    printed = " ".join(map(str, command))
+    print(f"  $ {printed}", file=sys.stderr, flush=True)
+    code = subprocess.run(list(map(str, command)), check=False, **how).returncode
+    if code != 0:
+        raise CannotRun(f"'{printed}' ended with {code}, expected 0: {advice}")
+
+
+def installed(folder):
+    """The conan command in a virtual environment that has what requirements.txt lists."""
+    wanted = HERE / "requirements.txt"
+    digest = hashlib.sha256(wanted.read_bytes()).hexdigest()
+    mark, conan = folder / "installed", folder / "venv" / "bin" / "conan"
+    if not conan.exists() or not mark.exists() or mark.read_text() != digest:
+        say(f"installing conan of PyPI into {folder}")
+        run(sys.executable, "-m", "venv", "--clear", folder / "venv",
+            advice="./dev setup conan installs python3-venv")
+        run(folder / "venv" / "bin" / "pip", "--disable-pip-version-check", "install", "--quiet",
+            "--require-hashes", "-r", wanted, advice="see that this machine reaches PyPI")
+        mark.write_text(digest)
+    return conan
+
+
+def main():
+    args = arguments()
+    jobs = os.environ.get("PERDURE_JOBS") or str(os.cpu_count())
+    environment = {**os.environ, "CONAN_HOME": str(args.dir / "home")}
+    try:
+        conan = installed(args.dir)
+        how = {"env": environment, "advice": "Conan's words are above"}
+        run(conan, "profile", "detect", "--force", **how)
+        common = ["-s", "compiler.cppstd=20", "-c", f"tools.build:jobs={jobs}",
+                  "-c", f"tools.cmake.cmake_layout:test_folder={args.dir / 'test_package'}",
+                  "-c", "tools.cmake.cmaketoolchain:user_presets="]
+        if not args.remote:
+            common.append("--no-remote")
+            run(conan, "create", LZ4, *common, **how)
+        for name, options in RUNS.items():
+            say(f"conan create: {name}")
+            run(conan, "create", HERE, "--build=missing", "--build=perdure/*", *common, *options,
+                **how)
+    except CannotRun as e:
+        print(f"package --conan: {e}", file=sys.stderr)
+        return 2
+    print("\n".join(f"made and used: {name}" for name in RUNS))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
