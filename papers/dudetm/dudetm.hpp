@@ -180,12 +180,7 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
     if (hold_.owns_lock()) hold_.unlock();
   }
   void rollback() noexcept {
-    if (!inside_) return;  // the transaction committed, and what failed came after
-    inside_ = false;
-    if (core_.forked()) return;
-    record_.reset();
-    this->abandon();
-    leave_pages();
+    if (Base::roll_back()) leave_pages();
   }
 
  private:

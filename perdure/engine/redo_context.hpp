@@ -21,6 +21,9 @@ template <class Engine, class Tm, class Writer>
 class RedoContext : public ContextBase<Tm> {
   using Base = ContextBase<Tm>;
 
+ public:
+  void rollback() noexcept { (void)roll_back(); }
+
  protected:
   using Base::core_, Base::heap_, Base::inside_, Base::ops_, Base::row_, Base::shows_, Base::tm_,
       Base::update_, Base::view_;
@@ -41,6 +44,17 @@ class RedoContext : public ContextBase<Tm> {
       engine.writer_.add(slot, volatile_);
   }
   ~RedoContext() = default;
+
+  /// Takes back what the transaction stored. False: nothing was done, because it has committed (what
+  /// failed came after) or the process is a forked child.
+  bool roll_back() noexcept {
+    if (!inside_) return false;
+    inside_ = false;
+    if (core_.forked()) return false;
+    record_.reset();
+    this->abandon();
+    return true;
+  }
 
   /// Ends a transaction that stored nothing. Returns the id that bounds what it saw.
   std::uint64_t commit_read_only(Durability durability) {

@@ -133,13 +133,6 @@ class Shadow<Tm>::Context : public RedoContext<Shadow<Tm>, Tm, log::LogWriter> {
       engine_.slice(*this, false);
     return id;
   }
-  void rollback() noexcept {
-    if (!inside_) return;  // the transaction committed, and what failed came after
-    inside_ = false;
-    if (core_.forked()) return;
-    record_.reset();
-    this->abandon();
-  }
 
  private:
   friend class Shadow;
