@@ -97,11 +97,12 @@ class Arena::View final : public medium::Medium {
     return {};
   }
   Status grow(std::uint64_t) override {
-    return failure(Code::unsupported, path_, "growth in recovery", "a home of the size it had");
+    return failure(Code::unsupported, path_, "growth in recovery",
+                   "a data region of the size it had");
   }
   Status map_view(std::byte*, std::uint64_t, std::uint64_t, medium::ViewKind) override {
     return failure(Code::unsupported, path_, "a view of an image",
-                   "ViewPolicy::none: home itself lies at the base");
+                   "ViewPolicy::none: the data region itself lies at the base");
   }
 
  private:

@@ -222,7 +222,7 @@ std::string Explorer::described(const std::vector<Word>& overlay) const {
     const std::uint64_t offset = std::uint64_t{w.index} * 8;
     text += (shown == 1 ? " and the words at " : ", ");
     text += offset < arena_.log_bytes() ? "log " + std::to_string(offset)
-                                        : "home " + std::to_string(offset - arena_.log_bytes());
+                                        : "data " + std::to_string(offset - arena_.log_bytes());
   }
   return text;
 }

@@ -162,8 +162,10 @@ int run(App& app) {
   if (app.json)
     print_json(document);
   else
-    fmt::print("{} records, {} in {} rings; {} shown; home holds every transaction up to id {}\n",
-               grouped(total), human_bytes(bytes), h.ring_count, grouped(shown), h.checkpoint_id);
+    fmt::print(
+        "{} records, {} in {} rings; {} shown; the data region holds every transaction up to id "
+        "{}\n",
+        grouped(total), human_bytes(bytes), h.ring_count, grouped(shown), h.checkpoint_id);
   return damaged ? exit_problem : exit_ok;
 }
 

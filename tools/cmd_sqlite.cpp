@@ -113,7 +113,7 @@ class Connection {
     return error(failure(as, path_, "SQLite says: " + why, "a database that it can read",
                          as == Code::busy ? "try again when the other program has finished"
                          : as == Code::io || as == Code::full
-                             ? "look at the folder, its rights and its room"
+                             ? "look at the folder, its rights and its free space"
                          : hot ? "open it once with sqlite3, which plays back its journal"
                                : "see what sqlite3 makes of it: PRAGMA integrity_check, .recover"));
   }

@@ -82,12 +82,12 @@ void print_text(const Json& j) {
              j["engine"].get<std::string>(), j["age_seconds"].get<double>());
   fmt::print("commits:     {} ({} conflicts)\n", grouped(number("commits")),
              grouped(number("aborts")));
-  fmt::print("ids:         last {}, durable {} (lag {}), applied to home {}\n", number("last_id"),
-             number("durable_id"), number("lag"), number("checkpoint_id"));
+  fmt::print("ids:         last {}, durable {} (lag {}), in the data region {}\n",
+             number("last_id"), number("durable_id"), number("lag"), number("checkpoint_id"));
   fmt::print("log:         {} of {} ({:.1f} %), {} checkpoints\n",
              human_bytes(number("log_used_bytes")), human_bytes(capacity), fill,
              grouped(number("checkpoints")));
-  fmt::print("heap:        {} used, home is {}\n", human_bytes(number("heap_used")),
+  fmt::print("heap:        {} used, data region {}\n", human_bytes(number("heap_used")),
              human_bytes(number("home_bytes")));
   fmt::print("medium:      {} fences, {} syncs, {} written\n", grouped(number("fences")),
              grouped(number("syncs")), human_bytes(number("written_bytes")));

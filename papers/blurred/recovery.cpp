@@ -124,7 +124,7 @@ Status recover(pool::OpenPool& file, Recovery& report) {
           Code::corrupt, medium.path(),
           "transaction " + std::to_string(committed[i].transaction.id) +
               " in the log is there twice, or names bytes or blocks that the pool does not have",
-          "entries inside home", "restore a copy");
+          "entries inside the data region", "restore a copy");
   if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
   // REDO-4 (log/redo.hpp): the logs are durable before the data region has anything of what they
   // say.

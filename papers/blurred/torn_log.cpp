@@ -242,7 +242,7 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place,
   const std::uint64_t lap = beginning.value() / records;
   if (sense != sense_of(lap) || beginning.value() != lap * records ||
       beginning.meta != abort_record(seed, lap * records, lap * records, sense).meta)
-    return damaged("does not begin as a lap does");
+    return damaged("does not begin as a generation does");
 
   std::uint64_t last_commit = lap * records, last_id = 0, first = 1, n = 1;
   TornSum sum(seed, lap * records + 1), before = sum;  // before: without the last record

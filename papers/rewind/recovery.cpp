@@ -103,7 +103,7 @@ class Recoverer {
         return failure(Code::corrupt, medium_.path(),
                        "log record " + std::to_string(r.lsn()) +
                            " names bytes or blocks that the pool does not have",
-                       "entries inside home", "restore a copy");
+                       "entries inside the data region", "restore a copy");
       if (r.type() == AriesType::checkpoint) continue;
       Xact& x = table_[r.transaction()];
       x.log = log;

@@ -90,7 +90,7 @@ struct RewindCalls::State {
     for (int left = 3; !f(); --left) {
       if (left == 0)
         throw error(failure(Code::full, running.file().path(),
-                            "a log that running transactions fill", "room for one more record",
+                            "a log that running transactions fill", "log space for one more record",
                             "commit or roll back, or make the pool with a larger log_size"));
       running.engine->wait_for_log_space(context, {log::AriesRecord::bytes});
     }

@@ -110,7 +110,7 @@ void Retirer::round_by_this_thread(std::unique_lock<std::mutex>& lock) {
   try {
     s = round();
   } catch (const std::bad_alloc&) {
-    s = failure(Code::out_of_memory, house_.medium.path(), "no memory to take an alias table home");
+    s = failure(Code::out_of_memory, house_.medium.path(), "no memory to retire an alias table");
   }
   if (!s.ok()) house_.failed(s);
   lock.lock();

@@ -107,8 +107,8 @@ class Over final : public WrapCalls::State {
   Context& context() { return running_.engine->context(); }
   error no_room() {
     return error(failure(Code::busy, running_.file().path(),
-                         "a wrap that found no room more in the log or an alias table, or a block "
-                         "that is on its way home",
+                         "a wrap that found no more space in the log or an alias table, or a block "
+                         "that is being retired",
                          "half a log bucket and half a table to be enough",
                          "it has been rolled back: open it again; if it is told so again, store "
                          "less in one, or make log_size and alias_entries larger"));

@@ -266,7 +266,7 @@ CheckReport compare_heap(const pool::OpenPool& file, const std::byte* home,
   for (std::size_t i = 1; i < owned.size(); ++i)
     if (owned[i] == owned[i - 1]) {
       ++report.used_twice;
-      report.problems.push_back("the block at home offset " + std::to_string(owned[i]) +
+      report.problems.push_back("the block at data offset " + std::to_string(owned[i]) +
                                 " is owned twice");
     }
   owned.erase(std::unique(owned.begin(), owned.end()), owned.end());
@@ -276,14 +276,14 @@ CheckReport compare_heap(const pool::OpenPool& file, const std::byte* home,
   report.leaked = difference.size();
   for (const std::uint64_t offset : difference)
     if (report.problems.size() < 100)
-      report.problems.push_back("the block at home offset " + std::to_string(offset) +
+      report.problems.push_back("the block at data offset " + std::to_string(offset) +
                                 " is allocated, but nothing owns it (a leak)");
   difference.clear();
   std::set_difference(owned.begin(), owned.end(), allocated.begin(), allocated.end(),
                       std::back_inserter(difference));
   for (const std::uint64_t offset : difference)
     if (report.problems.size() < 100)
-      report.problems.push_back("home offset " + std::to_string(offset) +
+      report.problems.push_back("data offset " + std::to_string(offset) +
                                 " is owned, but no allocated block starts there");
   return report;
 }

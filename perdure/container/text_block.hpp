@@ -142,7 +142,7 @@ struct text_block {
     if (block == nullptr) return {};
     const std::size_t n = tx.read(block->length_), room = tx.read(block->capacity_);
     if (n <= room && (header + room) % 16 == 0) return {};
-    return {"text of " + std::to_string(n) + " bytes in a block with room for " +
+    return {"text of " + std::to_string(n) + " bytes in a block that holds " +
             std::to_string(room)};
   }
 

@@ -146,7 +146,7 @@ Result<pool::HeapOp> HeapOps::prepare_free(pool::Heap& heap, std::uint64_t offse
     if (const pool::HeapOp* before = latest(offset)) {
       if (!before->set)
         return failure(Code::invalid, "",
-                       "the block at home offset " + std::to_string(offset) +
+                       "the block at data offset " + std::to_string(offset) +
                            " was freed twice in one transaction",
                        "one free");
       pool::HeapOp op = *before;

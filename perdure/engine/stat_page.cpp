@@ -113,7 +113,7 @@ int create_page(const std::string& name, std::string& why) {
     if (fd >= 0) {
       // Allocated now, so that a full /dev/shm is an error here and never a SIGBUS later.
       if (const int err = ::posix_fallocate(fd, 0, sizeof(StatPage)); err != 0) {
-        why = std::string("no room in /dev/shm: ") + std::strerror(err);
+        why = std::string("no space in /dev/shm: ") + std::strerror(err);
         ::close(fd);
         ::shm_unlink(name.c_str());
         return -1;

@@ -73,7 +73,7 @@ Status strange_record(const medium::Medium& medium, std::uint64_t id) {
   return failure(Code::corrupt, medium.path(),
                  "the record of transaction " + std::to_string(id) +
                      " names bytes or blocks that the pool does not have",
-                 "entries inside home", "restore a copy");
+                 "entries inside the data region", "restore a copy");
 }
 
 Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header,

@@ -66,7 +66,7 @@ std::string FileMedium::describe() const {
   if (read_only_) return "file on " + file_system_name(path_) + ": read-only";
   text += stage_->direct() ? "O_DIRECT with RWF_DSYNC" : "through the page cache, then fdatasync";
   if (!stage_->direct() && log_bytes_ % region_align != 0) text += " (the log is not whole 2 MiB)";
-  return text + "; home mapped, fdatasync";
+  return text + "; data mapped, fdatasync";
 }
 
 FileMedium::Marked& FileMedium::marked() noexcept {

@@ -119,7 +119,7 @@ Status no_room(const std::string& path, const char* call, int err, std::uint64_t
                           : (err == EDQUOT ? "the disk quota is used up" : "the disk is full");
     return failure(Code::full, path, std::string(why) + " (" + call + ")",
                    number(bytes) + " free bytes",
-                   "free some room or ask for a smaller size; the file is as it was before");
+                   "free space or ask for a smaller size; the file is as it was before");
   }
   return system_failure(path, call, err);
 }
@@ -188,7 +188,7 @@ Result<FileHandle> open_pool_file(const OpenMedium& how) {
     const char* what = file.character_device ? "the device has " : "the file has ";
     return failure(file.character_device ? Code::full : Code::corrupt, how.path,
                    what + number(file.bytes) + " bytes",
-                   "at least " + number(wanted) + " (log " + number(how.log_bytes) + " + home " +
+                   "at least " + number(wanted) + " (log " + number(how.log_bytes) + " + data " +
                        number(how.home_bytes) + ")",
                    file.character_device
                        ? "ask for a smaller pool"

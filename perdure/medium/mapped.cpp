@@ -236,7 +236,7 @@ Status MappedMedium::map_view(std::byte* address, std::uint64_t home_offset, std
       n > have - home_offset) {
     return failure(Code::invalid, path_,
                    "a view of " + number(n) + " bytes at " + number(home_offset),
-                   "whole pages within home's " + number(have) + " bytes");
+                   "whole pages within the data region's " + number(have) + " bytes");
   }
   const auto offset = static_cast<off_t>(log_bytes_ + home_offset);
   const int both = PROT_READ | PROT_WRITE;

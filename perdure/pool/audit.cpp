@@ -34,10 +34,10 @@ class Auditor {
     for (std::uint64_t c = first_; c < end_;) c += structure(c);
     for (std::uint64_t c = std::max(end_, first_); c < header_.max_home_bytes / chunk_bytes; ++c)
       if (load_word(c).bits != 0)
-        problem(c, "a word " + number(load_word(c).bits) + " beyond home's end", "0");
+        problem(c, "a word " + number(load_word(c).bits) + " beyond the data region's end", "0");
     if (header_.root_bytes != 0 && !root_found_) {
       result_.problems.push_back("root: no allocated block of " + number(header_.root_bytes) +
-                                 " bytes or more starts at home offset " +
+                                 " bytes or more starts at data offset " +
                                  number(header_.root_offset));
     }
     if (header_.clean == 1 && header_.heap_exact == 1 && header_.heap_used != result_.bytes) {
@@ -95,7 +95,7 @@ class Auditor {
   bool check_rest(std::uint64_t c, std::uint64_t count, const char* what) {
     if (count == 0 || count > end_ - c) {
       problem(c, std::string(what) + " of " + number(count) + " chunks",
-              "1 to " + number(end_ - c) + ", what is left of home");
+              "1 to " + number(end_ - c) + ", what remains of the data region");
       return false;
     }
     for (std::uint64_t i = 1; i < count; ++i) {
@@ -166,7 +166,7 @@ HeapAudit audit_heap(
     const medium::Medium* medium) {
   if (header.home_bytes < first_chunk(header.max_home_bytes) * chunk_bytes) {
     HeapAudit broken;
-    broken.problems.push_back("header: home of " + number(header.home_bytes) +
+    broken.problems.push_back("header: a data region of " + number(header.home_bytes) +
                               " bytes is less than its directory");
     return broken;
   }

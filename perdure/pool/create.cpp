@@ -233,7 +233,7 @@ Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Id
   plan.home_bytes = medium.home_bytes() / chunk_bytes * chunk_bytes;
   if (plan.home_bytes < least * chunk_bytes)
     return failure(Code::invalid, how.path,
-                   "a medium whose home has " + number(medium.home_bytes()) + " bytes",
+                   "a medium whose data region has " + number(medium.home_bytes()) + " bytes",
                    "at least " + number(least * chunk_bytes));
   plan.log_bytes = medium.log_bytes();
   const std::uint64_t rings = std::max<std::uint64_t>(plan.rings, 1);

@@ -51,7 +51,7 @@ std::string contradiction(const Header& h) {
   if (h.field_names_bytes > field_names_capacity)
     return "field_names_bytes " + number(h.field_names_bytes);
   if (h.root_offset > h.home_bytes || h.root_bytes > h.home_bytes - h.root_offset)
-    return "a root object outside home";
+    return "a root object outside the data region";
   return {};
 }
 

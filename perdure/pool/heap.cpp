@@ -58,13 +58,13 @@ struct Heap::Impl {
   std::atomic<std::int64_t> used_apart{0};  // noted there if there was no memory for a row
 
   [[nodiscard]] Status invalid(std::uint64_t offset, const std::string& why) const {
-    return failure(Code::invalid, pool.path(), "home offset " + number(offset) + ": " + why,
+    return failure(Code::invalid, pool.path(), "data offset " + number(offset) + ": " + why,
                    "the start of an allocated block");
   }
   [[nodiscard]] Status being_freed(std::uint64_t offset) const {
     return failure(Code::busy, pool.path(),
-                   "home offset " + number(offset) + ": another transaction is freeing that block",
-                   "a block that nobody else frees");
+                   "data offset " + number(offset) + ": another transaction is freeing that block",
+                   "a block that no other transaction frees");
   }
   // Grows the data region by `chunks`, or as far as max_home allows (free chunks at its end count
   // too).
@@ -155,8 +155,8 @@ Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
     if (chunk.ok() || chunk.code() != Code::full) return chunk;
   }
   if (!search.why.ok()) return search.why;
-  return failure(Code::full, heap.pool.path(), "no room for a block of " + number(bytes) + " bytes",
-                 {}, "free objects");
+  return failure(Code::full, heap.pool.path(),
+                 "no space for a block of " + number(bytes) + " bytes", {}, "free objects");
 }
 
 Result<HeapOp> Heap::reserve_chunks(std::uint64_t chunks) {

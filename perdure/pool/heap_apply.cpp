@@ -188,9 +188,9 @@ Status check_op(const HeapOp& op, const Header& header, const std::string& path)
   if (possible(op, header.home_bytes, header.max_home_bytes)) return {};
   return failure(
       Code::corrupt, path,
-      "a heap record of class " + std::to_string(op.cls) + " at home offset " +
+      "a heap record of class " + std::to_string(op.cls) + " at data offset " +
           std::to_string(op.offset),
-      "a block of the heap, in a home of " + std::to_string(header.home_bytes) + " bytes",
+      "a block of the heap, in a data region of " + std::to_string(header.home_bytes) + " bytes",
       "restore the pool from a copy");
 }
 

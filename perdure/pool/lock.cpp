@@ -102,14 +102,15 @@ Status busy(const std::string& shown, FileLock::Mode mode, const Identity& file)
   const std::string owner = who.empty() ? "another process" : who;
   switch (mode) {
     case FileLock::Mode::create:
-      return failure(Code::busy, shown, owner + " is creating it", "nobody",
+      return failure(Code::busy, shown, owner + " is creating it", "no other process",
                      "try again when it is done");
     case FileLock::Mode::read:
       return failure(Code::busy, shown, owner + " has it open for writing", "no writer",
                      "wait until it is closed there");
     case FileLock::Mode::write: break;
   }
-  return failure(Code::busy, shown, owner + " has it open", "nobody", "close it there, or wait");
+  return failure(Code::busy, shown, owner + " has it open", "no other process",
+                 "close it there, or wait");
 }
 
 Status open_failure(const std::string& shown, FileLock::Mode mode, int err) {

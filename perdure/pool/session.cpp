@@ -140,11 +140,11 @@ Status OpenPool::grow(std::uint64_t wanted) {
                    "open it for writing");
   const std::uint64_t max = header_.max_home_bytes;
   if (wanted > max) {
-    return failure(
-        Code::full, path_,
-        "the pool is full: its home has " + number(now) + " of at most " + number(max) + " bytes",
-        number(wanted - now) + " more",
-        "free objects, or export the pool and load it into one with a larger max_size");
+    return failure(Code::full, path_,
+                   "the pool is full: its data region has " + number(now) + " of at most " +
+                       number(max) + " bytes",
+                   number(wanted - now) + " more",
+                   "free objects, or export the pool and load it into one with a larger max_size");
   }
   const auto in_chunks = [](std::uint64_t n) {
     return (n + chunk_bytes - 1) / chunk_bytes * chunk_bytes;

@@ -128,7 +128,7 @@ class GuardedMemory {
       return {};
     }
     Status grow(std::uint64_t) override {
-      return failure(Code::unsupported, path_, "growth", "a home of the size it had");
+      return failure(Code::unsupported, path_, "growth", "a data region of the size it had");
     }
     Status map_view(std::byte*, std::uint64_t, std::uint64_t, medium::ViewKind) override {
       return failure(Code::unsupported, path_, "a view", "ViewPolicy::none");

@@ -165,7 +165,8 @@ TEST_P(Allocation, GrowthIsAllocatedAndTakenBack) {
   ASSERT_TRUE(m->grow(4 * MiB).ok());
   EXPECT_TRUE(m->allocated(log_bytes + home_bytes, 2 * MiB));
   EXPECT_FALSE(m->allocated(log_bytes, 4096)) << "what was there before is as it was";
-  EXPECT_EQ(m->allocate(log_bytes + 4 * MiB, 4096).code(), Code::invalid) << "beyond home's end";
+  EXPECT_EQ(m->allocate(log_bytes + 4 * MiB, 4096).code(), Code::invalid)
+      << "beyond the data region's end";
 }
 
 TEST_P(Allocation, ReadOnlyItIsRefused) {

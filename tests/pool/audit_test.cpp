@@ -89,8 +89,8 @@ TEST_F(AuditTest, DamagedDirectory) {
   with(c, ChunkWord::make(ChunkWord::small, 99, 1), "size class 99", c);
   with(1, ChunkWord::make(ChunkWord::small, 2, 3), "a span of 3 chunks", 1);
   with(0, {1}, "a chunk of the directory", 0);
-  with(image.size() / chunk_bytes, ChunkWord::make(ChunkWord::large, 0, 1), "beyond home's end",
-       image.size() / chunk_bytes);
+  with(image.size() / chunk_bytes, ChunkWord::make(ChunkWord::large, 0, 1),
+       "beyond the data region's end", image.size() / chunk_bytes);
   const std::uint64_t last = image.size() / chunk_bytes - 1;
   with(last, ChunkWord::make(ChunkWord::small, size_class(9000), 4), "a span of 4 chunks", last);
 }

@@ -158,7 +158,7 @@ void check_room(const std::string& directory, const ScratchSizes& sizes) {
   if (free < sizes.disk_bytes)
     throw error(failure(Code::full, directory, human_bytes(free) + " free",
                         human_bytes(sizes.disk_bytes) + " for a scratch pool",
-                        "make room, or name another directory of the same medium with --dir"));
+                        "free space, or name another directory of the same medium with --dir"));
 }
 
 CellOptions options_of(const MatrixOptions& options, const Cell& cell, const ScratchSizes& sizes) {

@@ -235,10 +235,10 @@ Json notes_of(const AdviceInput& in) {
         "the program did not close its pool: its last transactions may be missing in the trace");
   if (std::any_of(m.stretches.begin(), m.stretches.end(),
                   [](const Stretch& s) { return s.folded; }))
-    notes.push_back(
-        fmt::format("more than {} of home is touched: pages were folded onto each other, caches do "
-                    "better than they would",
-                    human_bytes(max_arena_bytes)));
+    notes.push_back(fmt::format(
+        "more than {} of the data region is touched: pages were folded onto each other, caches do "
+        "better than they would",
+        human_bytes(max_arena_bytes)));
   if (m.stretches.front().transactions + in.options.skip < in.trace.transactions)
     notes.push_back(
         fmt::format("a round replays {} of the trace's {} transactions, another stretch each",

@@ -73,7 +73,7 @@ Status Undo<Tm>::recover(pool::OpenPool& file, Recovery& report) {
         return failure(Code::corrupt, medium.path(),
                        "the record of transaction " + std::to_string(r.id()) +
                            " names bytes or blocks that the pool does not have",
-                       "entries inside home", "restore a copy");
+                       "entries inside the data region", "restore a copy");
   // ALLOC-1: the data region's blocks are allocated before it is changed; `full` changes nothing.
   pool::Targets targets(medium, header);
   if (targets.wanted())
