@@ -37,8 +37,6 @@ struct DudetmOptions {
   /// Size in bytes of a thread's volatile log, 4 KiB to 16 GiB, rounded to 2^n. 0: 1 MiB (in
   /// dudetm-inf the initial size).
   std::uint64_t volatile_log = 0;
-  /// Number of threads that write the data region from the log. More than 1 is refused (`invalid`).
-  unsigned reproduce_threads = 1;
   /// Bytes of DRAM that the shadow may take, 16 KiB or more, so that a pool may be larger than
   /// memory. Transactions begin while it takes less; transactions in flight may exceed it. 0: every
   /// page that was changed stays in DRAM.
@@ -63,11 +61,6 @@ struct DudetmOptions {
       return refused("volatile_log", volatile_log, "4 KiB to 16 GiB, or 0 for 1 MiB");
     if (shadow_size != 0 && shadow_size < min_shadow)
       return refused("shadow_size", shadow_size, "16 KiB or more, or 0 for no limit");
-    if (reproduce_threads != 1)
-      return failure(Code::invalid, path,
-                     "DudetmOptions::reproduce_threads " + std::to_string(reproduce_threads),
-                     "1: a thread more would be started and ended for every slice of the log",
-                     "leave it 1");
     return {};
   }
   /// Returns `invalid` if the shadow has a limit and the engine evicts no pages.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "papers/dudetm/options.hpp"
 #include "perdure/log/redo_team.hpp"
 
 namespace perdure::engine::dudetm {
@@ -19,7 +18,7 @@ Replay::Replay(EngineBase& core, ThreadLogs<log::Ring>& rings, std::function<std
       applied_to_(count_),
       settling_to_(count_),  // sized here, so that a checkpoint begins without allocating
       cursors_(count_),
-      masks_(core.config.options.get<papers::DudetmOptions>().reproduce_threads),
+      masks_(1),
       checkpoint_id_(checkpoint_id),
       reproduced_(checkpoint_id) {}
 
@@ -82,8 +81,7 @@ bool Replay::apply_locked(std::uint64_t most) {
   const auto use =
       applied_in_part_ ? log::HomeWriter::Use::running : log::HomeWriter::Use::in_order;
   applied_in_part_ = true;
-  const unsigned threads = core_.config.options.get<papers::DudetmOptions>().reproduce_threads;
-  if (log::redo(core_.medium, max_home, payloads_, use, threads, {}, masks_) != log::no_strange)
+  if (log::redo(core_.medium, max_home, payloads_, use, 1, {}, masks_) != log::no_strange)
     return core_.poison(log::strange_record(core_.medium, last)), false;
   applied_in_part_ = false;
   clear();

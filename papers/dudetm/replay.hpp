@@ -91,7 +91,7 @@ class Replay {
   bool applied_in_part_ = false;
   bool settling_ = false;
   std::vector<Cursor> cursors_;  // one step's
-  // Per thread that applies: the lines to be written back.
+  // The lines to be written back; one, because one thread applies.
   std::vector<log::LineMasks> masks_;
   std::vector<log::Payload> payloads_;                // one round's
   std::vector<std::vector<std::uint64_t>> unpacked_;  // those of them that are not in a ring
