@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The container suite on pools of an engine that the environment names (pool_policy.hpp): compiled
-// once, run on several.
+// once, run for several engines.
 #include "tests/container/map_suite.hpp"
 #include "tests/container/pool_policy.hpp"
 #include "tests/container/sequence_suite.hpp"
