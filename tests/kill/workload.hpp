@@ -103,8 +103,8 @@ struct Plan {
   }
 };
 
-/// Text of up to `budget` bytes, which are subtracted from it. Sizes depend on `era`, so that chunks
-/// of the heap change their use.
+/// Text of up to `budget` bytes, which are subtracted from it. Sizes depend on `era`, so that
+/// chunks of the heap change their use.
 inline std::string some_text(Random& r, std::uint64_t era, std::uint64_t& budget) {
   static constexpr std::uint64_t most[] = {60, 900, 5000, 90};
   std::uint64_t n = r.one_in(60) ? r.below(150000) : r.below(most[era % 4]);
