@@ -5,8 +5,8 @@ that it knows, which must fail.
 
   run_models.py [--model NAME] [--json]
 
-A fault is a name in capitals that a model's opening comment lists after "it must fail:". Exit: 0
-all as expected, 1 not, 3 no spin.
+A fault is a name in capitals that a model's opening comment lists after "it must fail:".
+Exit: 0 all as expected, 1 not, 3 no spin.
 """
 import argparse
 import json
