@@ -42,9 +42,9 @@ write_basic_package_version_file(perdure-config-version.cmake COMPATIBILITY Same
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/perdure-config.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/perdure-config-version.cmake DESTINATION ${package_dir})
 
-# A static library does not carry its C++ run-time and lz4 along: both are named, so that a C
-# program links with plain `pkg-config --libs`. lz4 is named by its own module, so that pkg-config
-# says so if it is not there. A shared library links them itself.
+# A static library does not contain its C++ run-time and lz4: both are named, so that a C program
+# links with plain `pkg-config --libs`. lz4 is named by its own module, so that pkg-config reports
+# it if it is missing. A shared library links them itself.
 set(PERDURE_PC_PRIVATE "")
 set(PERDURE_PC_LIBS "-lstdc++ -pthread")
 set(PERDURE_PC_LIBS_PRIVATE "")
@@ -57,7 +57,7 @@ set(PERDURE_PC_DEFINITIONS "")
 if(PERDURE_PMEMCHECK)
   set(PERDURE_PC_DEFINITIONS " -DPERDURE_PMEMCHECK=1")
 endif()
-# Relative to the .pc file where possible, so that an install may be moved or staged (--prefix,
+# Relative to the .pc file where possible, so that an installation may be moved or staged (--prefix,
 # DESTDIR).
 cmake_path(SET pc_dir NORMALIZE "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY "${pc_dir}" OUTPUT_VARIABLE
