@@ -161,8 +161,8 @@ TEST_P(WrapCalls, SayWhatIsWrong) {
   EXPECT_EQ(7, sw.wrapLoad(&sw.root().x));
 }
 
-// Any wrap can have half a bucket, however much others have used; a wrap that needs more than there
-// is is rolled back.
+// Any wrap can have half a bucket, however much others have used; a wrap that needs more than a
+// bucket has is rolled back.
 TEST_P(WrapCalls, FindRoom) {
   Wraps sw("recording", options(), make_medium());
   const std::size_t half = (aliases_for_all(GetParam()) ? ring_bytes / 3 : ring_bytes) / 2 - 500;

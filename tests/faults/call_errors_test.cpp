@@ -257,8 +257,8 @@ TEST_P(CallErrors, WhenDurable) {
     EXPECT_TRUE(status.ok() || status.code() == Code::poisoned) << status.message();
     if (a.ok() && status.ok()) {
       expect_steps_in_order(std::move(pool), 2, a);
-      // The second step was not acknowledged: the pool's own thread may have met the fault, too.
     } else {
+      // The second step was not acknowledged: the pool's own thread may have met the fault, too.
       { const TestPool gone = std::move(pool); }
       expect_steps(1, 2, a);
     }
