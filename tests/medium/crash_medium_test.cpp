@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the crash medium does not promise more than the media that it stands for: a SIGKILL strikes
-// within a store and within a fence, a killed process takes the log with it that it had staged for
-// a file, marks die with it, other threads see half a long store, and a flush_all is made of steps.
+// The crash medium promises no more than the media that it represents: a SIGKILL interrupts a store
+// or a fence, a killed process loses the log that it had staged for a file, its marks are lost,
+// too, other threads see half of a long store, and a flush_all consists of steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
