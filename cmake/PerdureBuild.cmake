@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # How everything here is compiled: language, warnings, ccache; and small helpers of the root
-# CMakeLists.txt. Where Perdure is part of another project (add_subdirectory) that project's own
-# choices stand.
+# CMakeLists.txt. If Perdure is part of another project (add_subdirectory) that project's own
+# choices apply.
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_STANDARD 11)
@@ -14,9 +14,9 @@ if(PROJECT_IS_TOP_LEVEL)
       FORCE)
   endif()
   add_compile_options(-Wall -Wextra -Wshadow -Wconversion)
-  # GCC 12 warns of std::string's operator+ with a literal, inlined at -O2 and -O3, that "memcpy may
-  # overlap": a false alarm, GCC bug 105651, repaired in GCC 13. It comes and goes with what is
-  # inlined, so no file is safe from it.
+  # GCC 12 warns about std::string's operator+ with a literal, inlined at -O2 and -O3, that "memcpy
+  # may overlap": a false alarm, GCC bug 105651, fixed in GCC 13. It depends on what is inlined, so
+  # any file may get it.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
     AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12
     AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -28,8 +28,7 @@ if(PROJECT_IS_TOP_LEVEL)
   if(PERDURE_CCACHE)
     foreach(language IN ITEMS C CXX)
       if(NOT CMAKE_${language}_COMPILER_LAUNCHER)
-        # Another checkout finds what this one has compiled. The sloppiness is what ccache asks for
-        # where headers are precompiled.
+        # Another checkout finds what this one has compiled.
         set(CMAKE_${language}_COMPILER_LAUNCHER
             ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
             CCACHE_SLOPPINESS=pch_defines,time_macros ${PERDURE_CCACHE})
@@ -38,8 +37,8 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
-# The distribution's python3 and no other: one that comes first in PATH may lack the modules that
-# the package list installs, or be anything.
+# The distribution's python3 and no other: the first one in PATH may lack the modules that the
+# package list installs.
 set(PERDURE_PYTHON /usr/bin/python3 CACHE FILEPATH "the python3 that runs the tests' scripts")
 mark_as_advanced(PERDURE_PYTHON)
 
@@ -50,7 +49,7 @@ function(perdure_add_folder folder)
   endif()
 endfunction()
 
-# Of each imported target that is used: its CMake package and its Debian package, which
+# For each imported target that is used: its CMake package and its Debian package, which
 # cmake/packages.txt lists, too (test dev_setup_test).
 set(PERDURE_TARGET_PACKAGES
   CLI11::CLI11=CLI11=libcli11-dev
@@ -61,7 +60,7 @@ set(PERDURE_TARGET_PACKAGES
   GTest::gtest_main=GTest=libgtest-dev
   GTest::gmock=GTest=libgmock-dev)
 
-# perdure_missing(<what> <Debian package>): the error for what was not found.
+# perdure_missing(<what> <Debian package>): fails with the error for something that was not found.
 function(perdure_missing what package)
   message(FATAL_ERROR
     "perdure: ${what} was not found. On Debian 12 it is in the package ${package}: run './dev \
@@ -71,8 +70,8 @@ _SQLITE, _BENCH, _EXAMPLES)")
 endfunction()
 
 # perdure_require(<target>...): finds the CMake package of each imported target, and fails with the
-# name of the Debian package if the target is not there then: a package may be found without one of
-# its parts. A macro: what is found belongs to the caller.
+# name of the Debian package if the target does not exist afterwards: a package may be found without
+# one of its parts. It is a macro, because the caller must see what was found.
 macro(perdure_require)
   foreach(perdure_target IN ITEMS ${ARGN})
     if(NOT "${PERDURE_TARGET_PACKAGES}" MATCHES "${perdure_target}=([^=]+)=([^;]+)")

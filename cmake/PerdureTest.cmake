@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# perdure_add_test(<name> SOURCES <file>... [LABELS <label>...] [TIMEOUT <seconds>] [CASE_LIMIT
-# <seconds>] [LIBS <target>...]
+# perdure_add_test(<name> SOURCES <file>... [LABELS <label>...] [TIMEOUT <seconds>]
+#                  [CASE_LIMIT <seconds>] [LIBS <target>...]
 #                  [ENVIRONMENT <VAR=value>...] [ARGS <argument>...] [SERIAL] [NO_MAIN])
 #
 # Builds the executable <name> from GoogleTest sources and registers it as ONE ctest test of the
-# same name: a process a binary, not a process a case, keeps `ctest` fast, and -R with a name is
-# enough to run it. It is labelled with its folder (ctest -L medium).
-#   TIMEOUT      300 seconds unless said; the test counts as failed after that. For hangs: several
-#                times what it takes on a busy machine.
-#   CASE_LIMIT   60 seconds for each case unless said (times 4 under the sanitizers): then the
-#                stacks of all threads are printed and the program aborts
-#                (tests/support/watchdog.hpp). A longer one needs a reason beside it: cases that
-#                explore for long, not cases that wait.
-#   LIBS         beside perdure::testing, perdure::papers (whose engines are registered), gtest and
-#                gmock.
-#   SERIAL       nothing else runs meanwhile: for tests that count system-wide things or measure
+# same name: one process per binary, not per case, keeps `ctest` fast, and -R with a name is enough
+# to run it. Its label is its folder (ctest -L medium).
+#   TIMEOUT      by default 300 seconds; the test then counts as failed. It is for hangs: several
+#                times the time on a busy machine.
+#   CASE_LIMIT   by default 60 seconds for each case (times 4 with the sanitizers): then the stacks
+#                of all threads are printed and the program aborts (tests/support/watchdog.hpp). A
+#                longer limit needs a reason beside it: it is for cases that explore for long, not
+#                for cases that wait.
+#   LIBS         in addition to perdure::testing, perdure::papers (whose engines are registered),
+#                gtest and gmock.
+#   SERIAL       no other test runs meanwhile: for tests that count system-wide things or measure
 #                time.
-#   NO_MAIN      the sources bring their own main().
-#   LABELS       beside the folder's. `threads`: it runs several at once, so ThreadSanitizer has
-#                something to say of it.
-# `./dev test --label L` builds the tests with a label only: target label-L (perdure_label adds
+#   NO_MAIN      the sources have their own main().
+#   LABELS       in addition to the folder's. `threads`: it runs several threads at once, so that
+#                ThreadSanitizer can find something in it.
+# `./dev test --label L` builds the tests with that label only: target label-L (perdure_label adds
 # programs to it that are made by hand). The target is an ordinary one: add_dependencies(),
 # target_compile_definitions() and so on work on <name>.
 
@@ -35,8 +35,8 @@ function(perdure_label target)
   endforeach()
 endfunction()
 
-# perdure_quick(<test>...): it is one of those that `./dev test --quick` builds and runs: some of
-# each layer, cheap to compile, that run for a few seconds at most.
+# perdure_quick(<test>...): adds the tests to those that `./dev test --quick` builds and runs: a few
+# of each layer, cheap to compile, that run for a few seconds at most.
 function(perdure_quick)
   foreach(name IN LISTS ARGN)
     set_property(TEST ${name} APPEND PROPERTY LABELS quick)
@@ -46,8 +46,8 @@ function(perdure_quick)
   endforeach()
 endfunction()
 
-# perdure_watch(<target> [<seconds>]): links the watchdog, with another limit for each case; its
-# functions have names in the stacks.
+# perdure_watch(<target> [<seconds>]): links the watchdog, with another limit for each case; the
+# target's functions have names in the stacks.
 function(perdure_watch target)
   target_link_libraries(${target} PRIVATE perdure_test_watchdog)
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
@@ -98,8 +98,8 @@ and the options of cmake/PerdureTest.cmake")
   endif()
 endfunction()
 
-# perdure_add_script(<name> SCRIPT <file.py> [ARGS <argument>...] [TIMEOUT <seconds>] [ENVIRONMENT
-# <VAR=value>...] [PROCESSORS <n>])
+# perdure_add_script(<name> SCRIPT <file.py> [ARGS <argument>...] [TIMEOUT <seconds>]
+#                    [ENVIRONMENT <VAR=value>...] [PROCESSORS <n>])
 #
 # A test that is a Python script, run by PERDURE_PYTHON, labelled with its folder. TIMEOUT as above.
 # Its cases have limits of their own (tests/support/limits.py).

@@ -33,8 +33,8 @@ static int add(perdure_tx* tx, void* text) {
   return perdure_write_word(tx, &root->count, note.number);
 }
 
-/* Copies the newest notes out; what prints them comes after the view, because the body may run
- * more than once. */
+/* Copies the newest notes out. They are printed after the view, because the body may run more than
+ * once. */
 struct page {
   size_t n;
   struct note notes[10];

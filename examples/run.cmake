@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Runs the examples in BIN in a fresh folder WORK and checks what they say.
+# Runs the examples in BIN in a fresh folder WORK and checks their output.
 function(run expected)  # run(<regex of the output> <program> <argument>...)
   list(POP_FRONT ARGN program)
   execute_process(COMMAND ${BIN}/${program} ${ARGN} WORKING_DIRECTORY ${WORK} TIMEOUT 60

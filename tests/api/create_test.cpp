@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opening a new pool that fails leaves no file, whatever step it fails at. The limit of the address
+// Opening a new pool that fails leaves no file, whichever step fails. The limit of the address
 // space (ulimit -v) is raised step by step until a new pool opens.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -32,7 +32,8 @@ std::uint64_t address_space() {
   return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// In a child: 0 when the pool opens, 1 when it fails with a sentence, 2 when it fails otherwise.
+/// Runs in a child. Returns 0 when the pool opens, 1 when it fails with a message, 2 when it fails
+/// otherwise.
 int open_within(const std::string& path, std::uint64_t limit) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -75,7 +76,7 @@ TEST(Create, WhatFailsLeavesNoFile) {
   std::filesystem::remove_all(folder);
 }
 
-// An empty file becomes a pool; where that fails it is there as before.
+// An empty file becomes a pool; if that fails the file stays empty.
 TEST(Create, WhatFailsLeavesAnEmptyFileEmpty) {
   namespace fs = std::filesystem;
   std::string folder = testing::TempDir() + "perdure-create-XXXXXX";

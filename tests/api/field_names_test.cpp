@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The names of a root type's fields: two fields of one type that change places are refused, with
-// both lists and the file untouched; a renamed field opens when the program says so; a pool without
-// names opens by its layout and gets them at the next clean close.
+// The names of a root type's fields: if two fields of one type change places, opening is refused
+// with both lists, and the file does not change; a renamed field opens when the program says so; a
+// pool without names opens by its layout and gets them at the next clean close.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -124,7 +124,7 @@ perdure::Options small() {
 
 class FieldNames : public ::testing::Test {
  protected:
-  /// Opens, adds 1 to the first field, closes. -> its value before
+  /// Opens, adds 1 to the first field, closes. Returns the field's previous value.
   template <class Root>
   std::uint64_t use() {
     auto pool = perdure::Pool<Root>::open(path, options);
@@ -168,7 +168,7 @@ class FieldNames : public ::testing::Test {
     in.read(reinterpret_cast<char*>(&h), sizeof h);
     return h;
   }
-  /// What a build without the feature would have left, of the version.
+  /// Makes the header the one that a build of that version without the feature would have left.
   void forget_names(std::uint32_t version) {
     for (const std::uint64_t at : {perdure::pool::header_a, perdure::pool::header_b}) {
       perdure::pool::Header h = header(at);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of fork() share: a small pool of any engine, and whether a child of a process with
-// threads may go on here.
+// Shared by the tests of fork(): a small pool of any engine, and whether a child of a process with
+// threads can continue in this build.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct ForkRoot {
 };
 using ForkPool = Pool<ForkRoot, engines<any_engine>>;
 
-/// Why a process that has threads can't be forked in this build, and the child go on; nullptr: it
-/// can.
+/// Why a process with threads can't be forked in this build with a child that continues; nullptr:
+/// it can.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr const char* no_fork_beside_threads =
     "ThreadSanitizer allows no new threads after a fork of a process that has several";

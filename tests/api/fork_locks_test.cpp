@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A child is forked while another thread of its parent holds a mutex: each mutex in turn that
-// opening a pool, using it and closing it take. The child opens a pool of its own. To stop the
-// thread there, this program has a pthread_mutex_lock() of its own, which the library calls.
-// A fork() may itself wait for a mutex (base/at_fork.hpp): then the thread goes on.
+// opening a pool, using it and closing it lock. The child opens a pool of its own. To stop the
+// thread there, this program defines pthread_mutex_lock(), which the library then calls. A fork()
+// may itself wait for a mutex (base/at_fork.hpp): then the thread continues.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -27,17 +27,17 @@ namespace {
 using Lock = int (*)(pthread_mutex_t*);
 Lock real_lock() {
   static constinit std::atomic<Lock> found{nullptr};
-  Lock lock = found.load(std::memory_order_relaxed);  // no partner: the value is all there is
+  Lock lock = found.load(std::memory_order_relaxed);  // pairs with nothing: only the value matters
   if (lock == nullptr)
     found.store(lock = reinterpret_cast<Lock>(::dlsym(RTLD_NEXT, "pthread_mutex_lock")),
                 std::memory_order_relaxed);
   return lock;
 }
 
-sem_t stopped, go_on;  // the thread has stopped, or has ended; it may go on
+sem_t stopped, go_on;  // the thread has stopped, or has ended; it may continue
 thread_local constinit int locks_left = 0;
 thread_local constinit bool forking = false;
-bool went_on = false;  // fork() has needed the mutex
+bool went_on = false;  // whether fork() needed the mutex
 
 void wait_for(sem_t& one) {
   while (::sem_wait(&one) != 0 && errno == EINTR) {}
@@ -66,7 +66,7 @@ using CountPool = test::ForkPool;
 
 class ForkLocks : public testing::TestWithParam<const char*> {
  protected:
-  // All that a pool's life asks of what the process has one of: its file's lock, its address, a
+  // Uses everything of which a process has one in a pool's life: its file's lock, its address, a
   // trace, blocks of a new kind.
   void live(const std::string& name) const {
     Options o;
@@ -92,7 +92,7 @@ TEST_P(ForkLocks, AChildIsForkedWhileAnotherThreadHoldsAMutex) {
   if (test::no_fork_beside_threads != nullptr) GTEST_SKIP() << test::no_fork_beside_threads;
   ::sem_init(&stopped, 0, 0);
   ::sem_init(&go_on, 0, 0);
-  live("first");  // what is made once per process
+  live("first");  // makes what is made once per process
   int taken = 0, waited = 0;
   for (bool ended = false; !ended; ++taken) {
     std::thread thread([&] {
@@ -122,7 +122,7 @@ TEST_P(ForkLocks, AChildIsForkedWhileAnotherThreadHoldsAMutex) {
     ::waitpid(child, &status, 0);
     if (!went_on) ::sem_post(&go_on);
     thread.join();
-    if (ended) wait_for(go_on);  // nobody took it
+    if (ended) wait_for(go_on);  // no thread locked it
     waited += went_on ? 1 : 0;
     ASSERT_EQ(status, 0) << "the child hung or failed beside a thread that held its mutex number "
                          << taken;

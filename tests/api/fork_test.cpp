@@ -59,8 +59,8 @@ std::string bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Forks a child that ends with f()'s value: 0 says that all was as it should be. A child that hangs
-// is killed after 50 s.
+// Forks a child that exits with f()'s value: 0 means success. A child that hangs is killed after 50
+// s.
 template <class F>
 pid_t child_of(F&& f) {
   (void)std::fflush(nullptr);
@@ -84,7 +84,7 @@ std::string end_of(pid_t child) {
 }
 const std::string well = "exit code 0";
 
-// One thread tells another process that it has got so far, by closing its end or by ending.
+// One process signals another that it has reached a point, by closing its end or by exiting.
 class Signal {
  public:
   Signal() {
@@ -99,7 +99,7 @@ class Signal {
   void raise() {
     if (ends_[1] >= 0) ::close(std::exchange(ends_[1], -1));
   }
-  // When all other processes have raised it.
+  // Waits until all other processes have raised it.
   void wait() {
     raise();
     char none = 0;
@@ -131,10 +131,10 @@ class Fork : public testing::TestWithParam<std::tuple<const char*, Durability>> 
   }
   void fill(CountPool& pool) const {
     for (std::uint64_t i = 1; i < commits; ++i) pool.update(add);
-    pool.update(add).wait();  // all are durable: the process may be killed
+    pool.update(add).wait();  // all are durable: the process may be killed now
   }
-  // In a child: opens the pool, which holds `expected` commits, adds one, closes it. 0: as it
-  // should be.
+  // In a child: opens the pool, which has `expected` commits, adds one, closes it. Returns 0 on
+  // success.
   [[nodiscard]] int use(const std::string& at, std::uint64_t expected) const {
     CountPool own = open(at);
     if (count_in(own) != expected) return 11;
@@ -152,7 +152,7 @@ TEST_P(Fork, TheParentsHandleIsRefusedInAChild) {
   std::optional<CountPool> pool(open(path));
   fill(*pool);
   const auto receipt = pool->update(async, add);
-  // the completion thread, where there is one, is running now
+  // The completion thread, if there is one, runs now.
   receipt.then([](auto task) { task(); }, [](const Status&) {});
   receipt.wait();
   pool->checkpoint();
@@ -210,7 +210,8 @@ TEST_P(Fork, AChildOpensThePoolThatItsParentHadClosed) {
   EXPECT_EQ(count_in(again), kept(commits + 1));
 }
 
-// The child gets rid of its copy of the handle before it opens the pool, beside its own, or never.
+// The child destroys its copy of the handle before it opens the pool, or while its own pool is
+// open, or never.
 TEST_P(Fork, AChildOpensThePoolWhenItsParentHasClosedIt) {
   std::uint64_t expected = 0;
   for (const char* copy : {"before", "beside", "never"}) {
@@ -243,7 +244,7 @@ TEST_P(Fork, AChildOpensThePoolWhenItsParentHasClosedIt) {
   }
 }
 
-// The parent ends in order, or is killed with its pool open: then the child's opening recovers.
+// The parent exits in order, or is killed with its pool open: then the child's opening recovers.
 TEST_P(Fork, AChildOpensThePoolWhenItsParentHasEnded) {
   std::uint64_t expected = 0;
   for (const bool killed : {false, true}) {
@@ -301,8 +302,8 @@ TEST_P(Fork, AChildsChild) {
   EXPECT_EQ(end_of(child), well);
 }
 
-// A child that was made without fork()'s handlers, as between fork and exec of other libraries,
-// keeps the descriptors. The parent's lock goes when the parent closes, all the same.
+// A child that was made without fork()'s handlers, as other libraries do between fork and exec,
+// keeps the descriptors. The parent's lock is released when the parent closes, nevertheless.
 TEST_P(Fork, ADescriptorThatAChildKeepsHoldsNoLock) {
   Signal closed;
   std::optional<CountPool> pool(open(path));
@@ -325,7 +326,7 @@ struct Words {
   static constexpr const char* layout_id = "words/1";
   std::uint64_t word[8];
 };
-// The papers' own calls: a child's copies are destroyed without waiting for the parent's threads.
+// The papers' own calls: a child destroys its copies without waiting for the parent's threads.
 template <class Calls>
 void a_childs_copy_is_destroyed(const char* engine) {
   const pool::testing::Scratch scratch;
@@ -353,8 +354,8 @@ TEST(ForkOfCalls, AChildsCopyIsDestroyedAndThePoolOpened) {
   a_childs_copy_is_destroyed<paper::SoftWrAP<Words>>("softwrap");
 }
 
-// Children are forked while other threads are inside transactions, open pools and close them: each
-// finds no lock that one of those threads held, and opens a pool of its own.
+// Children are forked while other threads are inside transactions, or open and close pools: each
+// child finds no lock that one of those threads held, and opens a pool of its own.
 TEST(ForkBesideThreads, NoChildWaitsForALockOfItsParents) {
   if (test::no_fork_beside_threads != nullptr) GTEST_SKIP() << test::no_fork_beside_threads;
   constexpr int children = 100, at_once = 4;
@@ -404,7 +405,7 @@ TEST(ForkBesideThreads, NoChildWaitsForALockOfItsParents) {
 
 // ThreadSanitizer allows no new threads in a child of a process that has several, and the engine's
 // threads may hold a lock of AddressSanitizer's allocator: an engine without threads of its own
-// does.
+// works.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 INSTANTIATE_TEST_SUITE_P(Engines, Fork,
                          testing::Combine(testing::Values("undo"), testing::Values(durable)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What may leave a transaction: the trait behind the assertions of update() and view(), on types
-// that programs return. That the calls themselves refuse a place is tested by tests/compile_fail.
+// What may leave a transaction: the trait behind the assertions of update() and view(), tested on
+// types that programs return. tests/compile_fail tests that the calls themselves refuse a place.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ struct Plain {
   int a;
   double b[3];
   std::string c;
-  std::optional<std::string> d;  // could be made of a pointer: a const char*
+  std::optional<std::string> d;  // a const char* could become one: a pointer
   std::any e;
   std::function<void(Node*)> f;
   std::vector<std::pair<std::string, int>> g;

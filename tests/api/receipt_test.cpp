@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Receipts: what they cover, and what those of nested, empty and failed updates say.
+// Receipts: what they cover, and the receipts of nested, empty and failed updates.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -130,8 +130,8 @@ TEST_P(Receipts, ThenAndAwaitResumeWhenDurable) {
   EXPECT_EQ(sum, static_cast<std::uint64_t>(n) * n);  // 1 + 3 + 5 + ...
 }
 
-// While one thread hangs in its fence, another, that drew a later id, commits: its record is
-// durable whatever becomes of the first's.
+// While one thread hangs in its fence, another one, which drew a later id, commits: its record is
+// durable whatever happens to the first one's.
 template <class Instance>
 void later_id_is_durable_first() {
   perdure::medium::RecordingOptions how;

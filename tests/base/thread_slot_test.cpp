@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Thread slots come back when their threads end, in whatever order the threads' own objects are
+// Thread slots are returned when their threads end, in whatever order the threads' own objects are
 // destroyed: thread_local objects made before and after the first use of a pool, and values of
 // pthread keys, whose destructors use the pool, in each of the rounds that the C library gives
 // them. Running out of slots has an error of its own, after which nothing is lost.
@@ -41,7 +41,7 @@ std::uint64_t count_of(CountPool& pool) {
 }
 
 CountPool* used_at_the_end = nullptr;
-std::atomic<int> refused{0};  // uses at the end of a thread that failed
+std::atomic<int> refused{0};  // failed uses at the end of a thread
 
 void use() noexcept {
   try {
@@ -60,9 +60,9 @@ struct AtEnd {
 };
 thread_local AtEnd made_first, made_last;
 
-// Keys whose values' destructors use the pool and set the value again, as often as it says: one
-// made before any code of the library has run, one made later. The C library runs the destructors
-// of all keys in turn, in at most 4 rounds.
+// Keys whose values' destructors use the pool and set the value again, as often as the value says:
+// one key made before any code of the library has run, one made later. The C library runs the
+// destructors of all keys in turn, in at most 4 rounds.
 pthread_key_t early_key, late_key;
 template <pthread_key_t& key>
 void at_end(void* rounds) {
@@ -81,7 +81,7 @@ class ThreadSlot : public ::testing::Test {
     used_at_the_end = &pool;
     refused = 0;
   }
-  // 300 threads, one after another, that do this.
+  // Runs f in 300 threads, one after another.
   template <class F>
   void in_turn(F&& f) {
     for (int i = 0; i < 300; ++i) std::thread(f).join();
@@ -132,7 +132,7 @@ TEST_F(ThreadSlot, KeysInEachRoundOfTheirDestructors) {
       for (int late = 0; late <= max_rounds; ++late) {
         in_turn([&] {
           int rounds_early = early, rounds_late = late;
-          static thread_local int left_early, left_late;  // outlive the keys' destructors
+          static thread_local int left_early, left_late;  // these outlive the keys' destructors
           left_early = rounds_early;
           left_late = rounds_late;
           if (early != 0) ::pthread_setspecific(early_key, &left_early);
@@ -145,7 +145,7 @@ TEST_F(ThreadSlot, KeysInEachRoundOfTheirDestructors) {
       }
 }
 
-// As many threads as there are, each with its slot, until they are released.
+// A number of threads, each with its slot, that wait until they are released.
 class Crowd {
  public:
   Crowd(CountPool& pool, int threads) : both_(threads + 1) {
@@ -189,13 +189,13 @@ TEST_F(ThreadSlot, RunningOutHasItsOwnError) {
       const auto other = CountPool::try_open(scratch.path("other"));
       EXPECT_EQ(Code::too_many_threads, other.code()) << other.status().message();
     }).join();
-    pool.update(add_one);  // who has a slot goes on
+    pool.update(add_one);  // a thread that has a slot can continue
   }
   std::thread([&] { EXPECT_EQ(Code::ok, full([&] { pool.update(add_one); })); }).join();
   EXPECT_EQ(256U + 2, count_of(pool));
 }
 
-// A pool that a thread without a slot lets go of loses nothing.
+// A pool that is destroyed by a thread without a slot loses nothing.
 TEST_F(ThreadSlot, APoolIsDestroyedByAThreadThatGetsNone) {
   pool.update(add_one);
   {
@@ -208,7 +208,7 @@ TEST_F(ThreadSlot, APoolIsDestroyedByAThreadThatGetsNone) {
   EXPECT_EQ(1U, count_of(again));
 }
 
-// In a forked child the parent's other threads have no slots any more.
+// In a forked child the parent's other threads no longer have slots.
 TEST_F(ThreadSlot, AForkedChildHasThemAll) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP()

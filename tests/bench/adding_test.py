@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/benchmarks.md, followed to the letter: in a copy of the sources its files are made and its
+"""Follows docs/benchmarks.md to the letter: in a copy of the sources its files are made and its
 lines replaced; what it adds is built, and run."""
 
 import json
@@ -34,7 +34,7 @@ def run(*command, cwd=None, timeout=800):
 
 
 def copy_sources(to):
-    """What the build of the benchmarks needs."""
+    """Copies what the build of the benchmarks needs."""
     for name in ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md"):
         shutil.copy2(SOURCE / name, to / name)
     for name in ("cmake", "perdure", "papers", "testing", "bench", "sqlite"):
@@ -42,7 +42,7 @@ def copy_sources(to):
 
 
 def follow(page, tree):
-    """(files made, lines replaced)"""
+    """Returns (files made, lines replaced)."""
     made, replaced = NEW.findall(page), REPLACE.findall(page)
     for path, text in made:
         target = tree / path
@@ -71,8 +71,8 @@ class Adding(LimitedCase):
         cls.tree.mkdir()
         copy_sources(cls.tree)
         cls.followed = follow((SOURCE / "docs" / "benchmarks.md").read_text(), cls.tree)
-        # The dev preset's flags, so that ccache has the library; of the benchmarks' own only what
-        # the page adds and one beside it.
+        # The dev preset's flags, so that ccache has the library; of the benchmarks only what the
+        # page adds and one existing workload.
         run("cmake", "--preset", "dev", "-DPERDURE_BUILD_BENCH=ON", "-DPERDURE_BUILD_TESTS=OFF",
             "-DPERDURE_BUILD_TOOLS=OFF", "-DPERDURE_BUILD_EXAMPLES=OFF",
             "-DPERDURE_BUILD_SQLITE=OFF", "-DPERDURE_BENCH_PMEMOBJ=OFF",
@@ -113,7 +113,7 @@ class Adding(LimitedCase):
             self.cell("perdure_bench_peers", "memory", workload, "--threads", "2")
 
     def test_an_audit_can_fail(self):
-        """A store that loses what it was given is found out."""
+        """A store that loses data is detected."""
         lossy = self.tree / "bench" / "peers" / "memory.cpp"
         text = lossy.read_text()
         put = "    map_.insert_or_assign(std::string(key), std::string(value));\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * perdure.h, used from C as its comments say: on every engine and two media, what commits is there
- * when the pool is opened again.
+ * perdure.h, used from C as its comments say: on every engine and two media, committed changes are
+ * present when the pool is opened again.
  */
 #define _GNU_SOURCE
 #include "check.h"
@@ -21,7 +21,7 @@ static int nothing(perdure_tx* tx, void* arg) {
   return perdure_status(tx);
 }
 
-/* Puts a node in front. */
+/* Inserts a node at the front. */
 static int push(perdure_tx* tx, void* arg) {
   struct root* root = perdure_root(tx);
   struct node* node = perdure_alloc(tx, sizeof *node);
@@ -32,7 +32,7 @@ static int push(perdure_tx* tx, void* arg) {
   return 0;
 }
 
-/* Takes the first node away. */
+/* Removes the first node. */
 static int pop(perdure_tx* tx, void* arg) {
   struct root* root = perdure_root(tx);
   struct node *node = perdure_read_pointer(tx, &root->first), image;
@@ -80,14 +80,14 @@ static int nested(perdure_tx* tx, void* arg) {
   (void)arg;
   CHECK_CODE(perdure_update(perdure_pool_of(tx), PERDURE_DEFAULT, push, &value, &id), PERDURE_OK);
   CHECK(id == PERDURE_NO_ID);
-  /* sees the change; does not wait for itself */
+  /* It sees the change, and does not wait for itself. */
   CHECK_CODE(perdure_view(perdure_pool_of(tx), PERDURE_DURABLE, look, &sum), PERDURE_OK);
   CHECK(sum.count == 101);
   CHECK_CODE(perdure_wait(perdure_pool_of(tx), 1), PERDURE_INVALID);
   CHECK_CODE(perdure_checkpoint(perdure_pool_of(tx)), PERDURE_INVALID);
   CHECK_CODE(perdure_update(perdure_pool_of(tx), PERDURE_DEFAULT, change_then_stop, NULL, NULL),
              PERDURE_ABORTED);
-  CHECK_CODE(perdure_status(tx), PERDURE_ABORTED); /* flat: the whole transaction goes */
+  CHECK_CODE(perdure_status(tx), PERDURE_ABORTED); /* flat: everything is rolled back */
   return 0;
 }
 
@@ -118,7 +118,7 @@ static void on_engine(const char* engine, const char* medium) {
   CHECK(strcmp(perdure_engine(pool), engine) == 0);
   id = 99;
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, nothing, NULL, &id), PERDURE_OK);
-  /* an update that changes nothing, before any that did */
+  /* An update that changes nothing, before any that changed something. */
   CHECK(stamps || (id == 0 && perdure_is_durable(pool, id)));
   CHECK_CODE(perdure_wait(pool, id), PERDURE_OK);
   for (i = 1; i <= 100; i++) {
@@ -162,7 +162,7 @@ static void on_engine(const char* engine, const char* medium) {
   CHECK(stats.commits == 111);
   CHECK(keeps ? code == PERDURE_OK : code != -99);
 
-  /* The file alone says what it is: no engine named. */
+  /* No engine is named: the file says which it is. */
   options.engine = NULL;
   CHECK_CODE(perdure_open(path, &options, &pool), PERDURE_OK);
   CHECK_CODE(perdure_view(pool, PERDURE_DEFAULT, look, &sum), PERDURE_OK);
@@ -171,7 +171,7 @@ static void on_engine(const char* engine, const char* medium) {
               : sum.count == 0);
   CHECK_CODE(perdure_close(pool, NULL), PERDURE_OK);
 
-  /* And for reading only, without knowing the root. */
+  /* And read-only, without knowing the root. */
   options =
       (perdure_options){.flags = PERDURE_ANY_LAYOUT | PERDURE_OPEN_READ_ONLY, .medium = medium};
   if (strstr(engine, "none") != NULL) options.flags |= PERDURE_CALLER_ISOLATES;
@@ -189,7 +189,7 @@ int main(void) {
   CHECK(strcmp(perdure_version(), PERDURE_TEST_VERSION) == 0);
   CHECK(strcmp(perdure_message(), "") == 0);
   for (n = 0; (engine = perdure_engine_at(n)) != NULL; n++) {
-    /* one instance a family: these wait for a disk */
+    /* One instance per family, because these wait for a disk. */
     if (strchr(engine, '/') == NULL) on_engine(engine, "file");
     on_engine(engine, "emulated");
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the C tests share: a check that ends the program, a fresh file name, the engines that
- * promise durability. POSIX and C11 only.
+ * Shared by the C tests: a check that ends the program, a new file name, the engines that promise
+ * durability. POSIX and C11 only.
  */
 #ifndef PERDURE_TESTS_CAPI_CHECK_H
 #define PERDURE_TESTS_CAPI_CHECK_H
@@ -34,8 +34,8 @@
     }                                                                                          \
   } while (0)
 
-/* A folder of this process's own, removed by the last call (NULL); in memory where there is a
- * tmpfs: basics_test alone syncs 24,000 times. */
+/* A folder of this process, removed by the last call (NULL); in memory if there is a tmpfs, because
+ * basics_test alone syncs 24,000 times. */
 static inline const char* scratch(const char* name) {
   static char folder[64], path[128];
   if (folder[0] == '\0') {
@@ -55,8 +55,8 @@ static inline const char* scratch(const char* name) {
 
 void perdure_test_watch_again(void); /* tests/support/watchdog.hpp: the limit begins again */
 
-/* Small pools, so that a test that makes many of them is quick. Each has the time limit to
- * itself. */
+/* Small pools, so that a test that makes many of them is quick. The time limit begins again for
+ * each. */
 static inline perdure_options small(const char* engine, const char* medium, uint64_t root_bytes) {
   perdure_test_watch_again();
   perdure_options o = {0};

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Error codes have one list: perdure::Code in perdure/base/status.hpp. Its numbers follow one
-another; perdure_code in perdure.h has the same names with the same numbers; name() knows each.
-Codes that have been released keep their numbers."""
+"""Error codes have one list: perdure::Code in perdure/base/status.hpp. Its numbers are consecutive;
+perdure_code in perdure.h has the same names with the same numbers; name() knows each. Released
+codes keep their numbers."""
 import os
 import re
 import unittest
 
 SOURCE = os.environ["PERDURE_SOURCE"]
-# Appended to with each release, never changed.
+# Each release appends to it; it is never changed.
 RELEASED = [
     "ok", "io", "busy", "corrupt", "incompatible", "full", "too_big", "read_only", "not_found",
     "invalid", "unsupported", "poisoned", "exists", "closed", "out_of_memory", "too_many_threads"
@@ -20,7 +20,7 @@ def read(path):
 
 
 def enumerators(text, head, pattern):
-    """[(name, number)] of the enumeration that begins with `head`."""
+    """Returns [(name, number)] of the enumeration that begins with `head`."""
     body = text[text.index(head):]
     return [(name, int(number)) for name, number in re.findall(pattern, body[:body.index("}")])]
 

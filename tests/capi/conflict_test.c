@@ -30,8 +30,8 @@ static void* another_thread(void* arg) {
   return NULL;
 }
 static void meanwhile(
-    /* waiting for another's transaction is safe in this test alone: nothing here is locked yet,
-     * and it is no bias */
+    /* Waiting for another transaction is safe in this test alone: nothing here is locked yet,
+     * and the TM is not biased. */
     void) {
   uint64_t ten = 10;
   pthread_t thread;
@@ -43,7 +43,7 @@ struct seen {
   int runs, again;
 };
 
-/* Reads a, lets another thread change a and b, and reads b: both can't be of one state. */
+/* Reads a, lets another thread change a and b, and reads b: the two are not of one state. */
 static int torn(perdure_tx* tx, void* arg) {
   struct root* root = perdure_root(tx);
   struct seen* seen = arg;
@@ -65,8 +65,8 @@ static int torn(perdure_tx* tx, void* arg) {
   return 5 * (first != 0); /* "roll back": but the conflict was first */
 }
 
-/* Reads a, lets another thread change it, and writes: the commit fails, the body hears nothing
- * of it. */
+/* Reads a, lets another thread change it, and writes: the commit fails, and the body is not
+ * notified. */
 static int overtaken(perdure_tx* tx, void* arg) {
   struct root* root = perdure_root(tx);
   struct seen* seen = arg;

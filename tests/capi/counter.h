@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A root object that counts, and what transactions do with it.
+ * A root object with a counter, and transactions on it.
  */
 #ifndef PERDURE_TESTS_CAPI_COUNTER_H
 #define PERDURE_TESTS_CAPI_COUNTER_H
@@ -17,7 +17,7 @@ static inline int add(perdure_tx* tx, void* arg) {
   perdure_write_word(tx, &root->count, perdure_read_word(tx, &root->count) + 1);
   return 0;
 }
-/* *arg, a uint64_t, is the count. */
+/* Stores the count in *arg, a uint64_t. */
 static inline int look(perdure_tx* tx, void* arg) {
   struct root* root = perdure_root(tx);
   *(uint64_t*)arg = perdure_read_word(tx, &root->count);

@@ -21,7 +21,7 @@ static int get_word(perdure_tx* tx, void* arg) {
   return perdure_status(tx);
 }
 
-/* Each body does one thing wrong, sees the code, and sees that it sticks. */
+/* Each body makes one error, gets the code, and gets it again from later calls. */
 static int write_outside(perdure_tx* tx, void* arg) {
   uint64_t local = 0, word = 5;
   (void)arg;
@@ -33,7 +33,7 @@ static int write_outside(perdure_tx* tx, void* arg) {
   CHECK_CODE(perdure_read(tx, &word, perdure_root(tx), sizeof word), PERDURE_INVALID);
   CHECK(word == 0);
   CHECK(perdure_alloc(tx, 16) == NULL && perdure_read_word(tx, perdure_root(tx)) == 0);
-  return 0; /* "fine", says the body; the transaction knows better */
+  return 0; /* the body reports success, but the transaction has failed */
 }
 static int write_misaligned(perdure_tx* tx, void* arg) {
   (void)arg;
@@ -104,7 +104,7 @@ static void bodies(perdure_pool* pool) {
   CHECK(seen == 42);
 }
 
-/* A child that forked has the parent's handle, and is told so; the parent goes on. */
+/* A forked child has the parent's handle and gets PERDURE_CLOSED; the parent continues. */
 static void fork_with(perdure_pool* pool) {
   uint64_t value = 43, seen = 0;
   int status = -1;

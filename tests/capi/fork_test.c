@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * perdure.h and fork(): an inherited handle gives PERDURE_CLOSED and touches nothing; a child
+ * perdure.h and fork(): an inherited handle gives PERDURE_CLOSED and changes nothing; a child
  * opens the parent's pool once the parent has closed it or has ended, and other pools at any time.
  */
 #define _GNU_SOURCE
@@ -105,7 +105,7 @@ static void after_the_parent_has_closed(int frees_its_copy) {
   close(ends[1]);
   check_end(child);
   close(ends[0]);
-  use_in_child(4); /* here in the parent: all is there */
+  use_in_child(4); /* here in the parent: everything is present */
 }
 
 static void after_the_parent_has_ended(void) {

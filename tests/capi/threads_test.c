@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Threads that end, from C: 300 one after another, whose thread-specific data use a pool in their
- * destructors, in each round that the C library gives them; and the same where the process has no
+ * destructors, in each round that the C library gives them; and the same in a process that has no
  * pthread key left for the library. No thread is refused.
  */
 #define _GNU_SOURCE
@@ -24,7 +24,7 @@ static uint64_t count(void) {
   return found;
 }
 
-/* A value is how many rounds are left. */
+/* A value is the number of remaining rounds. */
 static void again(pthread_key_t key, void* left) {
   use();
   if ((intptr_t)left > 1) CHECK(pthread_setspecific(key, (void*)((intptr_t)left - 1)) == 0);
@@ -64,7 +64,7 @@ static void open_pool(const char* name) {
   CHECK_CODE(perdure_open(scratch(name), &options, &pool), PERDURE_OK);
 }
 
-/* In a process of its own, which uses up the keys before its first call of the library. */
+/* In a child process, which uses up the keys before its first call of the library. */
 static void without_keys(void) {
   pthread_key_t key;
   while (pthread_key_create(&key, NULL) == 0) {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What this build makes of a kept pool: it is opened, recovered, checked, compared in full with the
-// transactions that were acknowledged, rewritten, closed, reopened, killed while it is rewritten,
-// and recovered again. Or it is refused with the words that were recorded.
+// Checks a kept pool with this build: the pool is opened, recovered, checked, compared in full with
+// the acknowledged transactions, rewritten, closed, reopened, killed during a rewrite, and
+// recovered again. Or it is refused with the words that were recorded.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -44,8 +44,8 @@ class Checked {
     original_ = read_all(path_);
     std::string why = header_is_as_known();
     if (!why.empty()) return why;
-    // A plain build's address: "an address within ..., all that ThreadSanitizer leaves" is what
-    // such a build expects.
+    // The address of a plain build: a build with ThreadSanitizer expects "an address within ...,
+    // all that ThreadSanitizer leaves".
     const std::string refused = sanitizes_threads && base_ < kept_address
                                     ? "all that ThreadSanitizer leaves"
                                     : known_.refused;
@@ -93,8 +93,8 @@ class Checked {
     return {};
   }
 
-  // A pool that was closed in order shows its contents without a byte being written; another is
-  // refused, since recovery writes.
+  // A pool that was closed in order shows its contents without a write; any other pool is refused,
+  // because recovery writes.
   std::string read_only() {
     Options o = options();
     o.read_only = true;

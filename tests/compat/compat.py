@@ -31,14 +31,14 @@ import sys
 import tempfile
 
 POOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pools")
-LIMIT = 2 << 20  # bytes, of everything that is kept
+LIMIT = 2 << 20  # bytes, of all kept files together
 
 
-PIECE = 256  # bytes: what is zero is left out in these
+PIECE = 256  # bytes: a piece that is all zero is left out
 
 
 def pack(image):
-    """The pool as an archive has it: its length, then its runs of pieces that are not all zero,
+    """The pool in the archive's format: its length, then its runs of pieces that are not all zero,
     each with offset and length."""
     runs, zero = [], bytes(PIECE)
     for at in range(0, len(image), PIECE):
@@ -69,8 +69,8 @@ def unpack(archive, target):
 
 
 def kept_pools(only, scratch):
-    """(folder, entry, the path of the unpacked pool) for each kept pool; the file is gone when the
-    next one is asked for."""
+    """Yields (folder, entry, the path of the unpacked pool) for each kept pool; the file is removed
+    when the next one is requested."""
     for folder in sorted(os.listdir(POOLS)):
         with open(os.path.join(POOLS, folder, "manifest.json"), encoding="utf-8") as source:
             pools = json.load(source)["pools"]
@@ -148,8 +148,8 @@ def make(program, folder, only, note):
             os.remove(path)
             pools.append(json.loads(made.stdout))
             print(f"{name}: {len(archive[-1])} bytes before compression")
-        # Each engine and order must have a pool whose data region lacks what its log holds: else
-        # only opening would be tested.
+        # Each engine and order must have a pool whose data region lacks what its log contains:
+        # otherwise only opening would be tested.
         for key in {(p["file"].split(".")[0], p["order"]) for p in pools
                     if p["survives"] and p["ended"] != "closed"}:
             if not any(p["changed_by_recovery"]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// compat_pool: makes the pools that tests/compat keeps, and checks kept ones with this build.
-// compat.py calls it; people call compat.py.
+// compat_pool: makes the pools of tests/compat, and checks kept ones with this build. compat.py
+// calls it; use compat.py.
 //
 //   compat_pool list                        the names of all pools that it can make, one per line
 //   compat_pool make NAME PATH              makes one at PATH; prints its line of the manifest

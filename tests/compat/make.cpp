@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Making a pool to keep: three parts of the workload, by two threads in turn. The first part ends
-// with a close, so that the data region holds it; the second with a checkpoint; the third is in the
-// log alone as far as the engine leaves it there. Then the pool is closed, or its process kills
-// itself inside a further transaction, or the medium that it ran on says what a power cut there
-// leaves.
+// Makes a pool to keep: three parts of the workload, by two threads in turn. The first part ends
+// with a close, so that the data region contains it; the second with a checkpoint; the third is in
+// the log alone, as far as the engine leaves it there. Then the pool is closed, or its process
+// kills itself inside a further transaction, or the medium computes what a power cut there leaves.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -35,8 +34,8 @@ namespace {
   throw error(failure(Code::invalid, path, found, expected));
 }
 
-/// A second thread that lives as long as the pool, so that it keeps its slot and thereby its ring.
-/// It works only while the first waits.
+/// A second thread that lives as long as the pool, so that it keeps its slot and therefore its
+/// ring. It works only while the first one waits.
 class Helper {
  public:
   Helper() : thread_([this] { run(); }) {}
@@ -46,7 +45,7 @@ class Helper {
     call(nullptr);
     thread_.join();
   }
-  /// Runs `f` on the second thread and waits for it; nothing ends the thread.
+  /// Runs `f` on the second thread and waits for it; the thread goes on.
   void call(const std::function<void()>* f) {
     std::unique_lock lock(mutex_);
     task_ = f;
@@ -80,8 +79,8 @@ class Helper {
   std::thread thread_;
 };
 
-// Transactions first to last; the even ones by the second thread. Combined records hold several
-// only where nobody waits for each.
+// Runs transactions first to last; the second thread runs the even ones. Combined records contain
+// several transactions only if no thread waits for each of them.
 void work(TestPool& pool, const Spec& spec, std::uint64_t first, std::uint64_t last) {
   Helper helper;
   const Durability how = spec.persist_group != 0                      ? async
@@ -110,9 +109,9 @@ std::string data_region(const std::string& path, const pool::Header& h) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// How many bytes of the data region a recovery of a copy changes: what it lacked of the
-// acknowledged transactions, or had too much. -1 when what is recovered is not exactly the three
-// parts.
+// The number of bytes of the data region that a recovery of a copy changes: what it lacked of the
+// acknowledged transactions, or had in excess. -1 when the recovered contents are not exactly the
+// three parts.
 std::int64_t changed_by_recovery(const Spec& spec, const std::string& path) {
   const std::string copy = path + ".copy";
   std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing);
@@ -122,7 +121,7 @@ std::int64_t changed_by_recovery(const Spec& spec, const std::string& path) {
   const int status = in_child([&] {
     Options o = options_of(spec);
     o.create = false;
-    // recovered; the process ends without closing it
+    // The pool is recovered; the process exits without closing it.
     auto* const pool = new TestPool(TestPool::open(copy, o));
     const Model found = pool->view([](auto& tx, const Root& root) { return contents(tx, root); });
     if (found != model_after(spec.parts().third, spec.large())) ::_exit(other_contents);
@@ -148,7 +147,7 @@ void write_first_part(const Spec& spec, const std::string& path) {
   pool.close();
 }
 
-// The other parts, and the end: `end` is called inside a further transaction where there is one.
+// The other parts, and the end: `end` is called inside a further transaction, if there is one.
 // `last`, if given, runs the last transaction of the third part.
 using Call = std::function<void()>;
 void write_other_parts(TestPool& pool, const Spec& spec, const Call& end,
@@ -187,8 +186,8 @@ void write_all(const std::string& path, const std::vector<std::byte>& bytes) {
              static_cast<std::streamsize>(bytes.size()));
 }
 
-// PATH: what a power cut inside a further transaction leaves; PATH.0, PATH.1, ...: one after each
-// fence of the last transaction.
+// PATH: what a power cut inside a further transaction leaves; PATH.0, PATH.1, ...: one image after
+// each fence of the last transaction.
 void write_until_power_cut(const Spec& spec, const std::string& path) {
   const pool::Header h = header_of(path);
   std::ifstream in(path, std::ios::binary);
@@ -216,8 +215,8 @@ void write_until_power_cut(const Spec& spec, const std::string& path) {
 }
 
 // An engine that writes the data region in its commits has nothing to recover between two
-// transactions. Then the pool is kept as a power cut inside the last commit leaves it, at the last
-// fence at which recovery still has to complete the transaction.
+// transactions. For such an engine the kept pool is what a power cut inside the last commit leaves,
+// at the last fence at which recovery still has to complete the transaction.
 std::int64_t choose_cut(const Spec& spec, const std::string& path) {
   std::int64_t changed = changed_by_recovery(spec, path);
   if (changed < 0)
@@ -236,7 +235,8 @@ std::int64_t choose_cut(const Spec& spec, const std::string& path) {
   return changed;
 }
 
-// Once: makes the pool and throws unless it is as specified. -> how many bytes its recovery changes
+// One attempt: makes the pool and throws unless it is as specified. Returns the number of bytes
+// that its recovery changes.
 std::int64_t make_once(const Spec& spec, const std::string& path) {
   const auto ends_well = [&](const std::function<void()>& body) {
     const int status = in_child(body);
@@ -293,8 +293,8 @@ int in_child(const std::function<void()>& body) {
 }
 
 void make(const Spec& spec, const std::string& path) {
-  // An engine that replays its log beside the program may have caught up when it ends: then it is
-  // tried again.
+  // An engine that replays its log in parallel with the program may have caught up when the program
+  // ends: then the pool is made again.
   const int attempts = test::is_dudetm(spec.entry()) && spec.ended == Ended::killed ? 200 : 1;
   std::int64_t changed = 0;
   for (int i = 0; i < attempts && changed == 0; ++i) {

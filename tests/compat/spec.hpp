@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which pools tests/compat keeps, and what is known of each: one list of specifications, made from
-// the registry, so that a new engine is in it without being named here.
+// The list of pools that tests/compat keeps, and what is known of each: it is made from the
+// registry, so that a new engine is in it without being named here.
 // Thread safety: plain functions.
 #pragma once
 
@@ -20,11 +20,12 @@ namespace perdure::compat {
 
 using TestPool = Pool<Root, engines<any_engine>>;
 
-/// How the process that wrote a pool came to its end.
+/// How the process that wrote a pool ended.
 enum class Ended : std::uint8_t {
   closed,  ///< in order
-  killed,  ///< by SIGKILL inside a transaction: all that was stored is visible
-  /// by a power cut inside a transaction, modelled: of each cache line what was surely durable
+  killed,  ///< by SIGKILL inside a transaction: everything that was stored is visible
+  /// By a modelled power cut inside a transaction: each cache line has the contents that were
+  /// surely durable.
   cut
 };
 inline constexpr const char* ended_names[] = {"closed", "killed", "cut"};
@@ -35,23 +36,23 @@ struct Spec {
   std::string name;    ///< of its file, without an extension
   std::string engine;  ///< the instance that writes it
   pool::CommitOrder order = pool::CommitOrder::strict;
-  /// grain of its log's last session: 64 is written as memory, 4096 as a file
+  /// Grain of its log's last session: 64 is written as on memory, 4096 as on a file.
   std::uint32_t unit = 64;
   Ended ended = Ended::closed;
   std::uint32_t persist_group = 0;
   bool compress = false;
-  /// at an address that the library chose, not at one that suits the sanitizers too
+  /// At an address that the library chose, instead of one that suits the sanitizers, too.
   bool any_address = false;
 
   [[nodiscard]] const engine::Entry& entry() const { return *engine::find_instance(engine); }
   [[nodiscard]] bool durable_engine() const { return test::is_durable(entry()); }
-  /// REWIND logs a record per word: objects of more than 64 KiB would not fit in the small log.
+  /// REWIND logs one record per word: objects of more than 64 KiB would not fit into the small log.
   [[nodiscard]] bool large() const {
     return !test::is_rewind(entry()) && !(test::is_undo(entry()) && unit != 64);
   }
 
-  /// The last transactions of the three parts: before a close, before a checkpoint, after it. Fewer
-  /// where a transaction logs more, so that all of the third part is in the log and the file
+  /// The last transactions of the three parts: before a close, before a checkpoint, after it. There
+  /// are fewer if a transaction logs more, so that the whole third part is in the log and the file
   /// compresses well.
   struct Parts {
     std::uint64_t first, second, third;
@@ -78,8 +79,8 @@ inline Options options_of(const Spec& s) {
   Options o;
   o.engine = s.engine;
   o.isolation = s.entry().isolation;
-  // A pool on a medium whose fence is a sync is made pipelined where its engine has that order:
-  // pools are made as on memory.
+  // A pool on a medium whose fence is a sync is made with order `prefix` if its engine has that
+  // order; these pools are made as on memory.
   o.medium = "emulated";
   o.durability = s.order == pool::CommitOrder::pipelined ? group : durable;
   o.creation.max_size = kept_max_size;
@@ -92,9 +93,9 @@ inline Options options_of(const Spec& s) {
   return o;
 }
 
-/// Every family of the registry, in each order that its instances make pools of: closed, killed,
-/// and cut off by a loss of power. Where the log holds records (log/record.hpp), also with the
-/// grain of a file.
+/// Every family of the registry, in each order with which its instances make pools: closed, killed,
+/// and cut off by a power cut. If the log contains records (log/record.hpp), also with the grain of
+/// a file.
 inline std::vector<Spec> all_specs() {
   std::vector<Spec> all;
   std::set<std::string> seen;
@@ -142,15 +143,15 @@ inline std::vector<Spec> all_specs() {
   return all;
 }
 
-/// Runs `body` in a child process that ends without any clean-up; what it throws is told, with exit
-/// status 1. -> its wait status
+/// Runs `body` in a child process that exits without any clean-up; an exception is printed, with
+/// exit status 1. Returns the child's wait status.
 int in_child(const std::function<void()>& body);
 
-/// Makes the pool at `path`, and prints what is to be known of it as one line of JSON. Throws when
-/// it could not be made as specified.
+/// Makes the pool at `path`, and prints what is known of it as one line of JSON. Throws when it
+/// could not be made as specified.
 void make(const Spec& spec, const std::string& path);
 
-/// What is kept of a pool beside it.
+/// What is recorded of a pool in the manifest.
 struct Known {
   std::string name, engine, order;
   bool clean = true, large = false, survives = true;
@@ -159,8 +160,8 @@ struct Known {
   std::string refused;  ///< not empty: opening must fail with these words
 };
 
-/// Opens, recovers, checks, compares and rewrites the pool. -> what is wrong; empty when nothing
-/// is.
+/// Opens, recovers, checks, compares and rewrites the pool. Returns what is wrong, or an empty
+/// text.
 std::string check(const Known& known, const std::string& path);
 
 }  // namespace perdure::compat

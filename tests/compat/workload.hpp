@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the pools of tests/compat hold: a root with every container, and a numbered sequence of
-// transactions on it. The contents after transaction n follow from n alone, so that a pool written
-// by an earlier build can be compared in full with a model.
+// The contents of the pools of tests/compat: a root with every container, and a numbered sequence
+// of transactions on it. The contents after transaction n follow from n alone, so that a pool
+// written by an earlier build can be compared in full with a model.
 //
 // The kept pools depend on this file: a change of Root, of a step or of the digest makes all of
-// them unreadable. New contents need a new workload beside this one.
-// Thread safety: as the transaction's.
+// them unreadable. New contents need a new workload in addition to this one.
+// Thread safety: that of the transaction.
 #pragma once
 
 #include <array>
@@ -57,7 +57,7 @@ struct Model {
 inline std::string text(std::uint64_t n) {
   return std::string(n * 7 % 90, static_cast<char>('a' + n % 26)) + std::to_string(n * n);
 }
-/// More than a chunk: an object of its own in the heap.
+/// Longer than a chunk: an object of its own in the heap.
 inline std::string large_text(std::uint64_t n) {
   return std::string(66'000 + n, static_cast<char>('A' + n % 26));
 }
@@ -113,14 +113,14 @@ inline void step(Model& m, std::uint64_t n, bool large) {
   if (n % 16 == 11) m.hashed.erase(1000 + n % 3);
 }
 
-/// After transactions 1 to n.
+/// The model after transactions 1 to n.
 inline Model model_after(std::uint64_t n, bool large) {
   Model m;
   for (std::uint64_t i = 1; i <= n; ++i) step(m, i, large);
   return m;
 }
 
-/// All that the pool holds, by every container's own iteration.
+/// Everything that the pool contains, by every container's own iteration.
 template <class Tx>
 Model contents(Tx& tx, const Root& root) {
   Model m;
@@ -138,7 +138,7 @@ Model contents(Tx& tx, const Root& root) {
   return m;
 }
 
-/// FNV-1a (Fowler, Noll, Vo) over all of it. A function of its own: a change of the library's
+/// FNV-1a (Fowler, Noll, Vo) over everything. The function is a copy: a change of the library's
 /// hashes must not change what is expected.
 inline std::uint64_t digest(const Model& m) {
   std::uint64_t h = 0xcbf29ce484222325ULL;

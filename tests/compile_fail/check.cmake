@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Checks one case: FILE must not compile, saying what its line `// EXPECT: regex` states, and must
-# compile with -DPERDURE_CONTROL. COMPILE is the compiler with its flags. Included by the generated
-# check_here.cmake.
+# Checks one case: FILE must not compile, with the message that its line `// EXPECT: regex` states,
+# and must compile with -DPERDURE_CONTROL. COMPILE is the compiler with its flags. The generated
+# check_here.cmake includes this file.
 
 function(refuse reason details)
   message("${details}")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the cases share. Each case is a pair: the breach, and under PERDURE_CONTROL the right way to
-// write the same thing.
+// Shared by the cases. Each case is a pair: the breach, and under PERDURE_CONTROL the correct way
+// to write the same thing.
 #pragma once
 
 #include <perdure.hpp>

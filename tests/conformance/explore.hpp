@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Explores a workload on every durable engine of the registry, in every way a pool may be made
-// (LAW-1 to LAW-3, LAW-5, LAW-6), up to a number of distinct recoveries each. `perdure_explore` is
-// the program around it.
+// Explores a workload on every durable engine of the registry, in every configuration of a pool
+// (LAW-1 to LAW-3, LAW-5, LAW-6), up to a number of distinct recoveries for each. `perdure_explore`
+// is the program around it.
 // Thread safety: one thread.
 #pragma once
 
@@ -21,21 +21,21 @@
 
 namespace perdure::conformance {
 
-/// What the command line asked for.
+/// The options of the command line.
 struct Budget {
   std::uint64_t distinct = 5000;  ///< recoveries of each engine on each workload
-  /// at most, of each: few take ten, unless the machine is busy
+  /// The maximum for each; few take ten, unless the machine is busy.
   double seconds = 60;
-  std::uint64_t seed = 1;    ///< the first; each round takes the next
+  std::uint64_t seed = 1;    ///< the first seed; each round takes the next one
   std::uint64_t steps = 60;  ///< of a program
-  /// of these: as many, in a row, are looked at in a round
+  /// Of these steps, the number of consecutive ones that are explored in a round.
   std::uint64_t window = 6;
-  /// a round in each way under each model, whatever `distinct` says
+  /// One round in each configuration under each model, whatever `distinct` says.
   bool every_way = true;
   std::vector<std::string> engines;  ///< empty: all
   std::string way;                   ///< empty: all in turn
   std::string model;                 ///< empty: both in turn
-  /// stop at the first failure, and do not thin its steps out
+  /// Stop at the first failure, and do not reduce its steps.
   bool first = false;
   void (*start)(std::uint64_t) = nullptr;  ///< a scheduler's, or null (crashtest::Plan)
   void (*stop)() = nullptr;
@@ -47,7 +47,7 @@ struct Row {
   std::string engine, workload;
   crash::Counts counts;
   std::uint64_t rounds = 0;
-  std::set<std::uint64_t> pairs;  ///< of way and model that were explored
+  std::set<std::uint64_t> pairs;  ///< the explored pairs of configuration and model
   std::string failure, replay;
 };
 
@@ -73,11 +73,11 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
                                                                         : ShadowPaging::software};
   }
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
-  // REWIND fences at each record, and two layers dozens of times: of so many points some, from all
-  // of the window
+  // REWIND fences at each record, and with two layers dozens of times: only a part of these points
+  // is explored, spread over the whole window.
   if (test::is_rewind(entry))
     plan.explore.every = entry.family.starts_with("rewind-2l") ? 1999 : 97;
-  // One round in four begins with the making of the pool, one ends with its close.
+  // One round in four begins with the creation of the pool, one ends with its close.
   const std::uint64_t last = budget.steps + 2, at = seed % 4 == 0   ? 0
                                                     : seed % 4 == 1 ? last
                                                                     : base::mix(seed) % last;
@@ -102,14 +102,15 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
   constexpr std::uint64_t pairs = 2 * std::size(ways);
   const std::string both = row.engine + " " + row.workload;
   const std::uint64_t name = base::hash_bytes(both.data(), both.size(), 0) % 1000;
-  // REWIND's compositions and Blurred Persistence's systems differ by parts: each is looked at for
-  // less long.
+  // REWIND's compositions and Blurred Persistence's systems differ in parts only: each is explored
+  // for a shorter time.
   const std::uint64_t distinct = budget.distinct / (test::is_rewind(entry)    ? 10
                                                     : test::is_blurred(entry) ? 2
                                                                               : 1);
   for (std::uint64_t round = 0; row.failure.empty() && left() > 0; ++round) {
     if (row.counts.distinct >= distinct && (!budget.every_way || round >= pairs)) break;
-    const std::uint64_t pair = (name + round) % pairs;  // each engine and workload begins elsewhere
+    // Each engine and workload begins with another pair.
+    const std::uint64_t pair = (name + round) % pairs;
     const Way& way = ways[pair / 2];
     const bool adversarial = pair % 2 != 0;
     if ((!budget.way.empty() && budget.way != way.name) ||
@@ -122,7 +123,8 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
     if (budget.progress) budget.progress(row.engine + " " + row.workload + " " + way.name);
     crash::Seen seen;
     crashtest::Report report;
-    // A round ends by itself after plan.explore.seconds; the limit for one that hangs comes on top.
+    // A round ends by itself after plan.explore.seconds; a round that hangs has the case's limit in
+    // addition.
     if (const double limit = test::case_limit(); limit > 0)
       test::watch((both + " " + way.name + ", seed " + std::to_string(seed)).c_str(),
                   left() + limit);
@@ -158,7 +160,7 @@ std::vector<Row> explore_all(const Budget& budget) {
   return rows;
 }
 
-// One translation unit each: explore_*.cpp.
+// One translation unit for each: explore_*.cpp.
 std::vector<Row> explore_swaps(const Budget& budget);
 std::vector<Row> explore_hash_map(const Budget& budget);
 std::vector<Row> explore_map(const Budget& budget);

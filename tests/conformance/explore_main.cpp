@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_explore: recovers every registered engine from the images that power cuts leave of it,
-// and prints how many were judged.
-// Exit: 0 nothing was found; 1 something was, or fewer than --at-least were judged; 2 wrong
-// arguments.
+// and prints how many recoveries were judged.
+// Exit status: 0 when nothing was found; 1 when something was found, or fewer than --at-least were
+// judged; 2 for wrong arguments.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ namespace perdure::conformance {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-// sanitizers see what one recovery does; how many there are is for the plain build
+// The sanitizers check what one recovery does; the number of recoveries matters in the plain build.
 constexpr bool sanitized = true;
 #else
 constexpr bool sanitized = false;
@@ -64,7 +64,7 @@ void print_row(const std::string& engine, const std::string& workload, const cra
              grouped(c.images), grouped(c.recoveries), grouped(c.distinct), c.deepest, rate(c));
 }
 
-// Rows of the same engine and workload added up.
+// Adds up the rows of the same engine and workload.
 void add(std::vector<Row>& all, const std::vector<Row>& more) {
   for (const Row& row : more) {
     const auto same = std::find_if(all.begin(), all.end(), [&](const Row& r) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// LAW-7, LAW-9 and LAW-10 on every durable engine of the registry, in every way a pool may be made.
-// docs/testing.md says which tests show the others.
+// LAW-7, LAW-9 and LAW-10 on every durable engine of the registry, in every configuration of a
+// pool. docs/testing.md says which tests show the others.
 #include "testing/faulty_medium.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/engine/suite.hpp"
@@ -18,7 +18,7 @@ struct Root {
   ptr<std::uint64_t> block;
 };
 
-/// The n-th transaction, n from 1: what the pool holds after it follows from n alone.
+/// Transaction n, from 1: the contents of the pool after it follow from n alone.
 template <class Tx>
 void step(Tx& tx, Root& r, std::uint64_t n) {
   tx(r.count) = n;
@@ -32,7 +32,7 @@ Shape shape_of(const Entry& e, const Way& way, std::uint64_t records) {
   Shape s;
   s.durability = way.durability;
   s.like_a_file = way.like_a_file;
-  // undo logs a line a record, and a record on a file takes a block
+  // undo logs one line per record, and a record on a file takes a block.
   const std::uint64_t each = (is_undo(e) ? 8 : 1) * (way.like_a_file ? 4096 : 640);
   s.ring_bytes =
       ring_of_at_least(e, std::max<std::uint64_t>((records * each + 4095) / 4096 * 4096, 8192));
@@ -40,8 +40,8 @@ Shape shape_of(const Entry& e, const Way& way, std::uint64_t records) {
   return s;
 }
 
-/// A pool's root after 0, 1, ..., n transactions, and what its medium held: block contents left
-/// out, which nobody wrote.
+/// A pool's root after 0, 1, ..., n transactions, and the contents of its medium, without the
+/// contents of blocks that were never written.
 struct History {
   std::vector<std::vector<std::byte>> roots, images;
 };
@@ -68,8 +68,8 @@ History history(Rig<Root>& rig, const Way& way, std::uint64_t n) {
 class Laws : public EngineTest {};
 ENGINE_SUITE(Laws, durable_ones);
 
-// LAW-7: a log that is full pushes back, and is checkpointed; it never takes more than its bound,
-// however long it is written to.
+// LAW-7: a full log makes transactions wait, and is truncated by checkpoints; it never exceeds its
+// bound, however long it is written to.
 TEST_P(Laws, L7ALogHasABound) {
   for (const Way& way : ways) {
     const Shape shape = shape_of(GetParam(), way, 12);
@@ -92,8 +92,8 @@ TEST_P(Laws, L7ALogHasABound) {
   }
 }
 
-// LAW-9: from the n-th fence on the medium fails, for every n: nothing is acknowledged any more,
-// what was acknowledged is there when the pool is opened again.
+// LAW-9: from the n-th fence on the medium fails, for every n: nothing more is acknowledged, and
+// what was acknowledged is present when the pool is opened again.
 TEST_P(Laws, L9AFailedMediumAcknowledgesNothing) {
   for (const Way& way : ways) {
     unsigned fired = 0;
@@ -145,7 +145,7 @@ TEST_P(Laws, L9AFailedMediumAcknowledgesNothing) {
   }
 }
 
-/// Whether each word of `root` is the one of `before` or of `after`.
+/// Whether each word of `root` equals that of `before` or that of `after`.
 bool is_mixture(const std::vector<std::byte>& root, const std::vector<std::byte>& before,
                 const std::vector<std::byte>& after) {
   for (std::size_t i = 0; i < root.size(); i += 8) {
@@ -155,10 +155,10 @@ bool is_mixture(const std::vector<std::byte>& root, const std::vector<std::byte>
   return true;
 }
 
-// LAW-10: a flipped bit in any word of the log: named as damage; cut where it lies in what the last
-// transaction wrote, which a torn write may have done too; or nothing, where nothing live lies
-// there. Where home may have had some words of the last record by then, it keeps them
-// (docs/format.md, Records).
+// LAW-10: a flipped bit in any word of the log is reported as damage; or the log is cut, if the bit
+// lies in what the last transaction wrote, because a torn write may have done that, too; or nothing
+// happens, if nothing live lies there. If the data region may already have had words of the last
+// record by then, it keeps them (docs/format.md, Records).
 TEST_P(Laws, L10DamageIsNamedNeverSkipped) {
   for (const Way& way : ways) {
     const std::uint64_t steps = 6;
@@ -173,7 +173,7 @@ TEST_P(Laws, L10DamageIsNamedNeverSkipped) {
     for (std::uint64_t at = pool::first_ring; at < end; at += 8) {
       std::uint64_t word;
       std::memcpy(&word, image.data() + at, 8);
-      // padding, and what was never written: some
+      // Of padding, and of what was never written, only a sample is tested.
       if (word == 0 && at / 8 % (64 * scale) != 0) continue;
       const bool of_the_last =
           std::memcmp(before.data() + at / 64 * 64, image.data() + at / 64 * 64, 64) != 0;
@@ -200,13 +200,13 @@ TEST_P(Laws, L10DamageIsNamedNeverSkipped) {
           << way.name << ": the word at " << at << " is damaged, and nobody says so";
     }
     if (is_blurred(GetParam())) {
-      // of the last transaction a torn bit alone is taken for a torn write
+      // A bit of the last transaction alone is taken for a torn write.
       EXPECT_GT(named, 20U / scale) << way.name;
     } else if (is_rewind(GetParam())) {
-      // a list says what is in its log: damage is never taken for a torn write
+      // A list says what its log contains: damage is never taken for a torn write.
       EXPECT_GT(named, 5U / scale) << way.name;
       EXPECT_EQ(cut, 0U) << way.name;
-    } else if (!is_dudetm(GetParam())) {  // which may have recycled its log already
+    } else if (!is_dudetm(GetParam())) {  // dudetm may have truncated its log already
       EXPECT_GT(named, 20U / scale) << way.name;
       EXPECT_GT(cut, 0U) << way.name;
     }

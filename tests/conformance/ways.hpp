@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ways a pool may be made and used, as far as they change the order of commits and recovery's
-// rule: the conformance tests go through all of them.
+// The configurations in which a pool can be made and used, as far as they change the order of
+// commits and the rule of recovery: the conformance tests run all of them.
 #pragma once
 
 #include "perdure/api/options.hpp"
@@ -12,9 +12,9 @@ namespace perdure::conformance {
 struct Way {
   const char* name;
   Durability durability;
-  /// appends of 4 KiB, fences that are syncs
+  /// Appends of 4 KiB, fences that are syncs.
   bool like_a_file;
-  /// an update returns when it is durable
+  /// Whether an update returns when it is durable.
   [[nodiscard]] constexpr bool waits() const noexcept { return durability != async; }
 };
 inline constexpr Way ways[] = {{"durable", durable, false},
@@ -23,8 +23,9 @@ inline constexpr Way ways[] = {{"durable", durable, false},
                                {"file", durable, true},
                                {"file-async", async, true}};
 
-/// A ring, in bytes, that wraps every few steps of a workload. undo logs a line at a time, on a
-/// file a block; REWIND a record a word, in buckets, and with two layers two nodes a transaction.
+/// The bytes of a ring that wraps every few steps of a workload. undo logs one line at a time, on a
+/// file one block; REWIND one record per word, in buckets, and with two layers two nodes per
+/// transaction.
 inline std::uint64_t small_ring(const engine::Entry& e, bool like_a_file) {
   if (test::is_undo(e)) return like_a_file ? 1 << 20 : 16384;
   if (test::is_blurred(e)) return 16384;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the conformance workloads share: a step is one transaction that changes pool and model
-// alike, sometimes a checkpoint before it, sometimes a throw at its end; after it the pool is
+// Shared by the conformance workloads: a step is one transaction that changes pool and model alike,
+// with a checkpoint before it or an exception at its end in some steps; after it the pool is
 // compared with the model in full.
 // Thread safety: one thread.
 #pragma once
@@ -18,7 +18,7 @@ namespace perdure::conformance {
 using crash::Random;
 using crashtest::Step;
 
-/// Folds values into a digest, in order.
+/// Combines values into a digest, in order.
 class Digest {
  public:
   Digest& add(std::uint64_t v) noexcept {
@@ -62,10 +62,10 @@ struct Workload {
       model = next;
       s.acknowledged = s.waits || (kind % 5 == 0 ? (receipt.wait(), true) : receipt.durable());
     } catch (const error& e) {
-      if (e.code() != Code::too_big) throw;  // LAW-7: it was rolled back
+      if (e.code() != Code::too_big) throw;  // LAW-7: the transaction was rolled back
       s.acknowledged = false;
     } catch (const Oops&) {
-      s.acknowledged = false;  // it changed nothing, and says nothing of those before it
+      s.acknowledged = false;  // it changed nothing, and does not cover earlier transactions
     }
     const std::uint64_t found = pool.view(
         [&](auto& tx, const Root& root) { return static_cast<W*>(this)->digest(tx, root); });

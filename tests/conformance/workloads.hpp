@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The workloads that every engine is taken apart with: small, and made so that logs wrap,
-// checkpoints come between, chunks change hands, home grows. One definition each; explore_*.cpp
-// instantiate them for every engine of the registry.
+// The workloads with which every engine is explored: small, and made so that logs wrap, checkpoints
+// run in between, chunks change their owner, and the data region grows. Each is defined once;
+// explore_*.cpp instantiate it for every engine of the registry.
 // Thread safety: one thread.
 #pragma once
 
@@ -17,8 +17,8 @@
 
 namespace perdure::conformance {
 
-/// Swaps of words: their sum stays. Now and then a run of them is rotated, by one bulk store, and
-/// some bytes are written at any address.
+/// Swaps of words: their sum does not change. In some steps a run of words is rotated, by one bulk
+/// store, and bytes are written at any address.
 struct SwapsRoot {
   std::array<p<std::uint64_t>, 64> word;
   std::array<p<std::uint8_t>, 40> byte;
@@ -108,7 +108,7 @@ struct Maps : Workload<W, MapRoot<Container>, std::map<std::uint64_t, std::strin
   }
   template <class Tx>
   std::uint64_t digest(Tx& tx, const Root& root) const {
-    std::uint64_t sum = 0, n = 0;  // whatever the order
+    std::uint64_t sum = 0, n = 0;  // the order does not matter
     root.data.for_each(tx, [&](std::uint64_t k, const auto& v) {
       ++n;
       sum += Digest().add(k).add(std::string_view(v)).value();
@@ -131,7 +131,7 @@ struct RbTrees : Maps<RbTrees, rb_tree<std::uint64_t, std::string>> {
   static constexpr const char* name = "rb_tree";
 };
 
-/// A list, a queue and a vector of texts: what goes in at one end comes out at another.
+/// A list, a queue and a vector of texts: an element enters at one end and leaves at another.
 struct SequencesRoot {
   list<std::string> chain;
   queue<std::string> line;
@@ -195,11 +195,10 @@ struct Sequences : Workload<Sequences, SequencesRoot, SequencesModel> {
   }
 };
 
-/// Blocks of all sizes in ten slots, allocated and freed, so that chunks of a heap too small for
-/// all of them change hands: spans of one class, then another's, then part of a large block. A
-/// block holds its number of written words,
-/// then those. In every other round half of the steps end a session: chunks that one session has
-/// emptied serve the next one.
+/// Blocks of all sizes in ten slots, allocated and freed, so that the chunks of a heap that is too
+/// small for all of them change their use: spans of one class, then another's, then part of a large
+/// block. A block contains its number of written words, then those words. In every other round half
+/// of the steps end a session: chunks that one session has emptied serve the next one.
 struct ChurnRoot {
   std::array<ptr<std::uint64_t>, 10> slot;
 };
@@ -230,7 +229,7 @@ struct Churn : Workload<Churn, ChurnRoot, std::array<std::vector<std::uint64_t>,
         block = tx.alloc(words * 8);
       } catch (const error& e) {
         if (e.code() != Code::full) throw;
-        continue;  // the heap is full: this transaction goes on without
+        continue;  // the heap is full: this transaction continues without the block
       }
       auto* const fresh = reinterpret_cast<std::uint64_t*>(block);
       tx.write_bytes(fresh, values.data(), values.size() * 8);
@@ -264,8 +263,8 @@ struct Churn : Workload<Churn, ChurnRoot, std::array<std::vector<std::uint64_t>,
   }
 };
 
-/// A vector that only grows, and large blocks beside it: home grows several times, by 4 MiB, and is
-/// not yet at its largest.
+/// A vector that only grows, and large blocks: the data region grows several times, by 4 MiB, and
+/// does not reach its maximum.
 struct GrowthRoot {
   vector<std::uint64_t> row;
   std::array<ptr<std::uint64_t>, 8> large;  ///< each begins with a number

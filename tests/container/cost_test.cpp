@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an operation stores, counted: the log's size and the checkpoint's follow from it. And
-// slot_order against a plain list.
+// The number of bytes that an operation stores: the sizes of log and checkpoint follow from it.
+// Also slot_order, compared with a plain list.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ struct Root {
   C x;
 };
 
-/// Bytes written, allocations and frees of one call, on a container filled with 20,000 elements by
-/// random keys.
+/// Bytes written, allocations and frees of one call, on a container filled with 20,000 elements
+/// with random keys.
 struct Cost {
   double bytes, writes, allocs, frees;
 };
@@ -70,7 +70,7 @@ TEST(Cost, OfAHashMap) {
   EXPECT_EQ(same.writes, 0.0);
 }
 
-/// Growing, all splits counted, costs less than twice the node again.
+/// Growing, including all splits, costs less than twice the node in addition.
 TEST(Cost, OfAGrowingHashMap) {
   using C = hash_map<std::uint64_t, std::uint64_t>;
   DramPool<Root<C>> pool;
@@ -139,7 +139,7 @@ TEST(Cost, OfSequences) {
             24 + 24.1);
 }
 
-/// A change of a few bytes in a long text writes those.
+/// A change of a few bytes in a long text writes only those bytes.
 TEST(Cost, OfAChangedText) {
   using C = hash_map<std::string, std::string>;
   DramPool<Root<C>> pool;

@@ -3,10 +3,11 @@
 // DramPool, DramTx: a stand-in for Pool and its transactions over plain memory, which checks how
 // containers use them.
 //
-// Every read and write must lie in one allocated block or in the root, a read only where something
-// was written before; a double free, a free of what is no block, and a leak (live() against
-// each_block) are found. Rollback restores every byte. Faults: the n-th allocation or the n-th
-// write throws. Writes are counted, so that a test can state what an operation logs.
+// Every read and write must lie in one allocated block or in the root, and a read only where
+// something was written before; it finds a double free, a free of something that is not a block,
+// and a leak (live() compared with each_block). Rollback restores every byte. Faults: the n-th
+// allocation or the n-th write throws. Writes are counted, so that a test can state what an
+// operation logs.
 // Thread safety: one thread.
 #pragma once
 
@@ -32,7 +33,7 @@ namespace perdure::test {
 struct Misuse : std::logic_error {
   using std::logic_error::logic_error;
 };
-/// What an injected fault throws from a write, as a conflict would.
+/// An injected fault throws this from a write, as a conflict would.
 struct Conflict {};
 
 class DramHeap {
@@ -60,7 +61,7 @@ class DramHeap {
     blocks.emplace(p, std::move(block));
     return p;
   }
-  /// The block that holds [p, p + n).
+  /// The block that contains [p, p + n).
   std::pair<std::byte*, Block*> holder(const void* where, std::size_t n) {
     auto* p = static_cast<std::byte*>(const_cast<void*>(where));
     auto it = blocks.upper_bound(p);
@@ -82,7 +83,7 @@ class DramHeap {
   }
 };
 
-/// Reading members: what view() hands out.
+/// The reading members: the type that view() passes.
 class DramReadTx {
  public:
   static constexpr bool read_only = true;
@@ -216,7 +217,8 @@ class DramTx : public DramReadTx {
   std::set<std::byte*> allocated_, freed_;
 };
 
-/// update() and view() as Pool has them; update's lambda gets the root, throws roll back.
+/// update() and view() like those of Pool; update's lambda gets the root, and an exception rolls
+/// back.
 template <class Root>
 class DramPool {
  public:
@@ -247,8 +249,8 @@ class DramPool {
   }
   DramHeap& heap() { return heap_; }
 
-  /// Nothing when exactly the blocks that `found` names are allocated, each named once; else what
-  /// is wrong.
+  /// Empty when exactly the blocks that `found` names are allocated, each named once; otherwise
+  /// what is wrong.
   std::string compare_blocks(const std::vector<const void*>& found) {
     std::set<const void*> once;
     for (const void* p : found) {

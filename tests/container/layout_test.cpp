@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Golden values: layout texts, the fingerprint, hashes. They are format: a change here is a new
-// format version, not a new expectation.
-// Also the walk over a root: pointers followed once, blocks named, complaints with their field.
+// Golden values: layout texts, the fingerprint, hashes. They are part of the format: a change here
+// means a new format version, not a new expectation.
+// Also the walk over a root: pointers are followed once, blocks are named, complaints name their
+// field.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -147,7 +148,7 @@ TEST(Layout, FieldsAreCounted) {
                                                   256, 384, 448}));
 }
 
-/// Hashes lie in pools: they are what they were.
+/// Hashes are stored in pools, so they must never change.
 TEST(Hash, IsStable) {
   EXPECT_EQ(hash<std::uint64_t>::of(0), 0U);
   EXPECT_EQ(hash<std::uint64_t>::of(1), 0xb456bcfc34c2cb2cU);
@@ -172,7 +173,8 @@ struct Graph {
 TEST(Walk, FollowsPointersOnceAndNamesBlocks) {
   DramPool<Graph> pool;
   pool.update([](auto& tx, Graph& root) {
-    // A circle of three, one of them in the vector too, which also holds a fourth.
+    // A circle of three nodes, of which one is in the vector, too, which also contains a fourth
+    // node.
     Node* a = tx.template make<Node>(1U, nullptr, tx.template make<Pair>(1U, 2U));
     Node* b = tx.template make<Node>(2U, a, nullptr);
     Node* c = tx.template make<Node>(3U, b, nullptr);
@@ -197,7 +199,7 @@ TEST(Walk, FollowsPointersOnceAndNamesBlocks) {
   EXPECT_EQ(pool.compare_blocks(owned), "");
 }
 
-// Damage, to a container: its own walk would never end.
+// Damage, as a container sees it: its own walk would never end.
 struct Ring {
   ptr<Node> head;
   template <class Tx, class F>
@@ -214,7 +216,7 @@ TEST(Walk, OfACircleOfOwnedBlocksEnds) {
     tx.write(root.head, a);
   });
   const OwnedBlocks found = pool.view([&](auto& tx, const Ring& root) {
-    // the pool's blocks are the allocator's: they lie on both sides of the root
+    // The allocator chooses the places of the pool's blocks: they lie on both sides of the root.
     constexpr std::uint64_t around = 16 << 20;
     return owned_blocks(tx, root, reinterpret_cast<const std::byte*>(&root) - around, 2 * around);
   });
@@ -230,7 +232,7 @@ TEST(Walk, ComplaintsNameTheirField) {
   pool.update([&](auto& tx, Graph& root) {
     for (std::uint64_t i = 0; i < 10; ++i) root.numbers.insert(tx, i, i);
     root.numbers.each_block(tx, [&](const void* block) { leaf = block; });
-    // Behind the map's back: a key in the leaf's first slot becomes one that is out of order.
+    // Without the map's knowledge a key in the leaf's first slot becomes one that is out of order.
     const std::uint64_t wrong = 1000;
     tx.write_bytes(static_cast<std::byte*>(const_cast<void*>(leaf)) + 16, &wrong, sizeof wrong);
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The suite for hash_map, map and rb_tree: random transactions against std::map, scans, order, fill
-// and drain.
+// The suite for hash_map, map and rb_tree: random transactions compared with std::map, scans,
+// order, fill and drain.
 //
 // Thread safety: one thread.
 #pragma once
@@ -37,7 +37,7 @@ class MapModelTest {
  public:
   explicit MapModelTest(std::uint64_t seed) : run(seed) {}
 
-  /// `n` transactions on keys below `universe`; of ten changes, `adds` add.
+  /// Runs `n` transactions on keys below `universe`; of ten changes, `adds` add.
   void churn(int n, std::uint64_t universe, unsigned adds, int check_every = 50) {
     for (int i = 0; i < n && !::testing::Test::HasFailure(); ++i) {
       const std::uint64_t operations = 1 + below(run.random, 8);
@@ -91,7 +91,7 @@ class MapModelTest {
     }
   }
 
-  /// All of the container, by for_each, cursor and find, is all of the model.
+  /// The whole container, by for_each, cursor and find, equals the model.
   void expect_equal() {
     run.expect_sound();
     run.view([&](auto& tx, const C& c) {
@@ -127,7 +127,7 @@ class MapModelTest {
     });
   }
 
-  /// Range scans and bounds against the model's.
+  /// Range scans and bounds are those of the model.
   void expect_scans(int n, std::uint64_t universe)
     requires Ordered<C>
   {
@@ -156,7 +156,7 @@ class MapModelTest {
     });
   }
 
-  /// Keys 0 ... n - 1 in the given order, then out again in that or the other order, in
+  /// Inserts keys 0 ... n - 1 in the given order, then removes them in that or the other order, in
   /// transactions of 32.
   void fill_and_drain(std::uint64_t n, bool ascending, bool drain_ascending) {
     const auto pass = [&](bool up, auto op) {
@@ -215,7 +215,7 @@ void map_model_test() {
   }
 }
 
-/// Typed by Policy: a choice of types, for every engine.
+/// Typed by Policy: a set of types, for every engine.
 template <class Policy>
 class MapSuite : public ::testing::Test {};
 TYPED_TEST_SUITE_P(MapSuite);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The maps' suite on many more types and node sizes: what one engine's run need not repeat.
+// The maps' suite on many more types and node sizes: the part that need not run on every engine.
 //
 // Thread safety: one thread.
 #pragma once

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// PoolPolicy<Instance, medium>: runs the container suite on a real pool. Its blocks are compared by
-// Pool::check(), and every pool is closed and opened again at the end of its test, when its root's
+// PoolPolicy<Instance, medium>: runs the container suite on a real pool. Pool::check() compares its
+// blocks, and every pool is closed and opened again at the end of its test, when its root's
 // containers must still be sound.
-// The engine of an Instance any_engine is the one that the environment names in
-// PERDURE_TEST_ENGINE.
+// If Instance is any_engine, the environment variable PERDURE_TEST_ENGINE names the engine.
 //
 // Thread safety: one thread.
 #pragma once
@@ -32,7 +31,7 @@ struct File {
   static constexpr const char* name = "file";
 };
 
-/// On a tmpfs where there is one: the suite is about containers, not about disks.
+/// On a tmpfs if there is one: the suite tests containers, not disks.
 inline std::string scratch_folder() {
   std::string folder =
       (::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/") : ::testing::TempDir()) +
@@ -85,7 +84,7 @@ class RealPool {
         engine != nullptr && std::is_same_v<Instance, any_engine>)
       options.engine = engine;
     options.medium = Medium::name;
-    options.creation.log_size = 128 << 20;  // REWIND logs 64 bytes and more a word
+    options.creation.log_size = 128 << 20;  // REWIND logs 64 bytes or more per word
     options.creation.threads = 2;
     options.creation.max_size = 1 << 30;
     pool_ = std::make_unique<Real>(Real::open(folder_ + "/pool", options));

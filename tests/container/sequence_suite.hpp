@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The suite for vector, string, list and queue: random transactions against std:: models.
+// The suite for vector, string, list and queue: random transactions compared with std:: models.
 //
 // Thread safety: one thread.
 #pragma once
@@ -25,7 +25,7 @@ struct SequenceRoot {
 template <class Policy, class C, class Model>
 using SequenceRun = Runner<typename Policy::template Pool<SequenceRoot<C>>, Model>;
 
-/// for_each, cursor and size of a container are the model's.
+/// for_each, cursor and size of a container agree with the model.
 template <class Run>
 void expect_sequence(Run& run) {
   run.expect_sound();
@@ -101,7 +101,7 @@ void string_model_test() {
   for (int i = 0; i < steps<Policy>(2000) && !::testing::Test::HasFailure(); ++i) {
     run.transaction(1 + below(run.random, 4), [&](auto& tx, string& c, std::string& m, Random& r) {
       switch (below(r, 8)) {
-        case 0: {  // another text altogether
+        case 0: {  // a completely different text
           const std::string text(below(r, 3) == 0 ? below(r, 5000) : below(r, 40),
                                  static_cast<char>('a' + below(r, 26)));
           c.assign(tx, text);
@@ -121,7 +121,7 @@ void string_model_test() {
           m += text;
           break;
         }
-        default:  // a few bytes changed, some cut off or added
+        default:  // a few bytes changed, a few cut off or added
           if (!m.empty()) m[below(r, m.size())] = static_cast<char>(r());
           if (!m.empty()) m[below(r, m.size())] = static_cast<char>(r());
           m.resize(m.size() - std::min<std::size_t>(m.size(), below(r, 30)) + below(r, 30), 'x');
@@ -153,7 +153,7 @@ void list_model_test() {
     const unsigned grows = i % 400 < 250 ? 6 : 3;
     run.transaction(1 + below(run.random, 8), [&](auto& tx, C& c, Model& m, Random& r) {
       const T value = Sample<T>::of(below(r, 30000));
-      // The same place in both.
+      // The same position in both.
       const std::uint64_t steps_in = below(r, std::min<std::uint64_t>(m.size() + 1, 20));
       auto at = c.begin(tx);
       auto it = m.begin();

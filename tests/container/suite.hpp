@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The container suite's common part: one seeded sequence of transactions against a container and a
+// The common part of the container suite: one seeded sequence of transactions on a container and a
 // std:: model.
 //
 // Tests are typed by a Policy, so that the same suite runs on the DRAM stand-in and on pools of
@@ -8,10 +8,10 @@
 //   template <class Root> using Pool = ...;  with update(f), view(f), heap faults (Pool::injects)
 //                                            and compare_blocks(list of blocks);
 //   static constexpr int scale;              steps are multiplied by it, divided by 100
-// Transactions are of one to eight operations; some end in a user's exception, some meet a full
-// heap or a conflict at a random write (where the pool injects): then model and container must be
-// as before. Every few transactions the container's audit must be empty and its blocks must be
-// exactly the heap's.
+// A transaction has one to eight operations; a part of them ends in a user's exception, a part
+// meets a full heap or a conflict at a random write (if the pool injects faults): then model and
+// container must be as before. Every few transactions the container's audit must be empty and its
+// blocks must be exactly the heap's.
 // Thread safety: one thread.
 #pragma once
 
@@ -41,7 +41,7 @@ inline std::uint64_t seed_of_run() {
 using Random = std::mt19937_64;
 inline std::uint64_t below(Random& random, std::uint64_t n) { return random() % n; }
 
-/// Values of a type, from a number: distinct numbers below 2^15 give distinct values.
+/// A value of a type for a number: distinct numbers below 2^15 give distinct values.
 template <class T>
 struct Sample;
 template <class T>
@@ -58,7 +58,7 @@ struct Sample<T> {
 template <>
 struct Sample<std::string> {
   static std::string of(std::uint64_t i) {
-    // Empty, short, long; many with a common start; some with NUL and high bytes.
+    // Empty, short and long; many with a common start; a few with NUL and high bytes.
     if (i == 0) return {};
     std::string text = (i % 3 == 0   ? "a rather long common beginning of a key/"
                         : i % 3 == 1 ? "k"
@@ -82,7 +82,7 @@ struct Sample<Record> {
     return {i, {n, n + 1, n + 2}, -static_cast<std::int32_t>(n)};
   }
 };
-/// A struct as a key, all of whose hashes are one of four: long chains.
+/// A struct as a key that has one of four hashes: long chains.
 struct Clash {
   std::uint32_t major, minor;
   friend auto operator<=>(const Clash&, const Clash&) = default;
@@ -94,7 +94,7 @@ struct Sample<Clash> {
   }
 };
 
-/// What a value becomes when a test changes it.
+/// The value that a test changes a value to.
 template <class T>
 T changed(const T& value) {
   return static_cast<T>(value + 1);
@@ -104,15 +104,15 @@ inline std::string changed(const std::string& value) {
 }
 inline Record changed(Record value) { return value.b[1] += 7, value; }
 
-/// Runs transactions on one container (a field of `Root` named x) and a model that is copied before
-/// each.
+/// Runs transactions on one container (a field of `Root` named x) and on a model that is copied
+/// before each.
 template <class Pool, class Model>
 class Runner {
  public:
   explicit Runner(std::uint64_t seed) : random(seed_of_run() * 1000003 + seed) {}
 
-  /// One transaction of `operations` calls of op(tx, container, model), which may fail in the ways
-  /// above.
+  /// Runs one transaction of `operations` calls of op(tx, container, model), which may fail in the
+  /// ways described above.
   template <class Op>
   void transaction(std::uint64_t operations, Op op) {
     Model next = model;
@@ -141,7 +141,7 @@ class Runner {
     random.seed(random() ^ end_());
   }
 
-  /// The container's audit is empty; its blocks are the heap's.
+  /// The container's audit is empty, and its blocks are the heap's.
   void expect_sound() {
     std::vector<const void*> blocks;
     const std::vector<std::string> problems = pool.view([&](auto& tx, const auto& root) {
@@ -153,7 +153,7 @@ class Runner {
     EXPECT_EQ(pool.compare_blocks(blocks), "");
   }
 
-  /// An emptied container owns no block, not even its own tables.
+  /// An empty container owns no block, not even its own tables.
   void expect_no_blocks() {
     const int n = view([](auto& tx, const auto& c) {
       int blocks = 0;
@@ -163,7 +163,7 @@ class Runner {
     EXPECT_EQ(n, 0) << "blocks owned by an empty container";
   }
 
-  /// f(tx, container) inside a view.
+  /// Calls f(tx, container) inside a view.
   template <class F>
   auto view(F f) {
     return pool.view([&](auto& tx, const auto& root) { return f(tx, root.x); });
@@ -201,7 +201,7 @@ struct DramPolicy {
   static constexpr int scale = 100;
 };
 
-/// `steps`, for the policy.
+/// `steps`, scaled for the policy.
 template <class Policy>
 constexpr int steps(int n) {
   return n * Policy::scale / 100;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Containers used by several threads at once, on engines that isolate: each thread's own keys end
-// as its own model says, sums that every transaction keeps are kept in every view, a queue delivers
-// each element once and in each producer's order.
+// as its model says, sums that every transaction preserves are equal in every view, a queue
+// delivers each element once and in each producer's order.
 #include <atomic>
 #include <map>
 #include <thread>
@@ -75,7 +75,7 @@ TYPED_TEST(Threads, OwnKeysInSharedMaps) {
         else
           model.erase(key);
       } catch (const UserError&) {}
-      if (i % 100 == 0) {  // a view sees one state: all maps hold the same keys
+      if (i % 100 == 0) {  // a view sees one state: all maps have the same keys
         pool.view([&](auto& tx, const Maps& maps) {
           std::uint64_t n = 0;
           for (auto at = maps.sorted.begin(tx); at; at.next(tx)) ++n;
@@ -150,7 +150,7 @@ struct Work {
   queue<std::uint64_t> jobs;
 };
 
-/// Every job is taken once, each producer's in the order in which it pushed them.
+/// Every job is taken once, and each producer's jobs in the order of their pushes.
 TYPED_TEST(Threads, AQueueDeliversOnce) {
   RealPool<Work, TypeParam, Emulated> pool;
   constexpr std::uint64_t each = 3000;

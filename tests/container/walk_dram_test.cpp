@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Walks beside changes on the DRAM stand-in, which finds reads of memory that was freed.
+// Walks during changes on the DRAM stand-in, which finds reads of freed memory.
 #include "tests/container/walk_suite.hpp"
 
 namespace perdure::test {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The suite for walks beside changes: for every container, by for_each and by cursor, what is there
-// from a walk's beginning to its end is visited once, what is erased is not visited afterwards.
+// The suite for walks during changes: for every container, by for_each and by cursor, an element
+// that is present from a walk's beginning to its end is visited once, and an erased element is not
+// visited afterwards.
 //
 // A walk takes place in one transaction. Each of its steps makes changes of one kind (erasing the
-// element itself, the ones around it, any; adding; emptying) to the container and to a model.
+// element itself, its neighbours, or any element; adding; clearing) to the container and to a
+// model.
 // Thread safety: one thread.
 #pragma once
 
@@ -18,7 +20,7 @@
 
 namespace perdure::test {
 
-/// What a walk saw.
+/// The elements that a walk visited.
 template <class T>
 class Visits {
  public:
@@ -85,7 +87,7 @@ void map_walk(Change change, bool by_cursor, std::uint64_t n) {
       ++step;
       switch (change) {
         case Change::erase_this: erase(key); break;
-        case Change::erase_near: {  // of an ordered map the neighbours; this one now and then
+        case Change::erase_near: {  // of an ordered map: the neighbours, and sometimes this element
           const auto next = now.upper_bound(key);
           if (next != now.end()) erase(K(next->first));
           const auto prior = now.lower_bound(key);
@@ -148,16 +150,16 @@ void map_walks(std::uint64_t n = static_cast<std::uint64_t>(steps<Policy>(1500))
   }
 }
 
-/// How a sequence is walked: by for_each, by a cursor from the front or (a list) from the back.
+/// How a sequence is walked: by for_each, by a cursor from the front or (for a list) from the back.
 enum class Walk { each, cursor, backwards };
 
-/// One step's changes to a list. `c`'s elements are `now`'s.
+/// The changes of one step to a list. The elements of `c` are those of `now`.
 template <class Tx, class T>
 void change_sequence(Tx& tx, list<T>& c, std::deque<T>& now, Visits<T>& visits, const T& fresh,
                      Random& r) {
   switch (below(r, 6)) {
     case 0:
-    case 1: {  // the one that is visited may be among these
+    case 1: {  // the visited element may be among these
       if (now.empty()) break;
       const std::uint64_t i = below(r, std::min<std::uint64_t>(now.size(), 40));
       auto place = c.begin(tx);
@@ -225,7 +227,7 @@ void refill(Tx& tx, C& c, const std::deque<T>& now) {
   }
 }
 
-/// `empties`: at a quarter of the walk the container is cleared, and filled with new elements.
+/// `empties`: after a quarter of the walk the container is cleared and filled with new elements.
 template <class Policy, class C>
 void sequence_walk(Walk walk, bool empties, std::uint64_t n) {
   using T = typename C::value_type;
@@ -288,14 +290,14 @@ void sequence_walks() {
   }
 }
 
-/// A list's own ways: the place that erase returns, and next() of the one that was erased.
+/// Specific to a list: the position that erase returns, and next() of an erased element.
 template <class Policy>
 void list_erase_test() {
   SequenceRun<Policy, list<std::uint64_t>, std::deque<std::uint64_t>> run(4);
   run.pool.update([](auto& tx, auto& root) {
     for (std::uint64_t i = 0; i < 100; ++i) root.x.push_back(tx, i);
     std::uint64_t n = 0;
-    for (auto place = root.x.begin(tx); place; ++n) {  // the even ones
+    for (auto place = root.x.begin(tx); place; ++n) {  // erases the even elements
       if (place.value(tx) % 2 == 0)
         place = root.x.erase(tx, place);
       else
@@ -303,7 +305,7 @@ void list_erase_test() {
     }
     EXPECT_EQ(n, 100U);
     for (auto place = root.x.begin(tx); place; place.next(tx)) {
-      // of the odd ones those that end in 5
+      // Of the odd elements, erases those that end in 5.
       if (place.value(tx) % 10 == 5) root.x.erase(tx, place);
     }
     auto gone = root.x.begin(tx);
@@ -358,7 +360,7 @@ TYPED_TEST_P(WalkSuite, Queue) {
 
 REGISTER_TYPED_TEST_SUITE_P(WalkSuite, HashMap, Map, RbTree, List, Vector, Queue);
 
-// The two suites whose helpers this one uses have programs of their own.
+// The two suites whose helpers this suite uses have programs of their own.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(MapSuite);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SequenceSuite);
 

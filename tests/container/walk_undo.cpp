@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Walks beside changes on pools of the engine `undo`.
+// Walks during changes on pools of the engines `shadow` and `undo`.
 #include "perdure/engine/undo/instances.hpp"
 #include "tests/container/pool_policy.hpp"
 #include "tests/container/walk_suite.hpp"

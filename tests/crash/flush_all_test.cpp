@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Power cuts under two threads, of the engines that publish "the data region has every transaction
-// up to X" after a flush_all: one thread checkpoints, or begins its log again, while the other has
-// begun to write a line back and not fenced. A seed decides where threads change, between any two
-// steps of the marking code (perdure/medium/marked.hpp) too.
+// Power cuts with two threads, for the engines that publish "the data region has every transaction
+// up to X" after a flush_all: one thread checkpoints, or starts its log anew, while the other one
+// has begun to write a line back and has not fenced. A seed decides where threads change, also
+// between any two steps of the marking code (perdure/medium/marked.hpp).
 //
-// A transaction allocates a block of a class that both threads use, so that bitmap lines are
-// shared, and then one of a class that is new: making its span writes back all lines that the
-// transaction has touched in the heap. Some transactions throw, and REWIND writes the old values
-// back. Recovered must be: a sound heap, each thread's transactions that were acknowledged, and
-// none by half.
+// A transaction allocates a block of a class that both threads use, so that they share bitmap
+// lines, and then one of a class that is new: making its span writes back all lines that the
+// transaction has stored to in the heap. A part of the transactions throws, and REWIND writes the
+// old values back. Recovery must give a sound heap, each thread's acknowledged transactions, and no
+// transaction in part.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t threads = 2, shared_blocks = 6, new_classes = 12;
 
 struct Root {
-  struct Own {  // of a thread, in lines of its own
+  struct Own {  // of one thread, in lines of its own
     p<std::uint64_t> counter;
     std::array<ptr<std::uint64_t>, shared_blocks> shared;
     std::array<ptr<std::uint64_t>, new_classes> of_class;
@@ -54,7 +54,7 @@ void change(Tx& tx, Root& r, std::size_t t, unsigned i) {
   } else {
     tx(shared) = reinterpret_cast<std::uint64_t*>(tx.alloc(16));
   }
-  if (i % 2 == 0 && i / 2 < new_classes)  // class 1 + 2 * (i / 2) + t, of one chunk a span
+  if (i % 2 == 0 && i / 2 < new_classes)  // class 1 + 2 * (i / 2) + t, one chunk per span
     tx(own.of_class[i / 2]) = reinterpret_cast<std::uint64_t*>(
         tx.alloc(pool::class_bytes(1 + i + static_cast<std::uint32_t>(t))));
 }
@@ -66,10 +66,10 @@ struct Recorded {
   bool preempted = false;
 };
 
-constexpr unsigned warm = 6;  // transactions of each thread before the one that is held back
+constexpr unsigned warm = 6;  // transactions of each thread before the one that is delayed
 
-/// `preempt`: 0, and a seed decides when threads change; or thread 0 is held back at that point of
-/// one transaction (Scheduler::preempt_at), while thread 1 makes a checkpoint.
+/// `preempt`: with 0, a seed decides when threads change; otherwise thread 0 is delayed at that
+/// point of one transaction (Scheduler::preempt_at), while thread 1 makes a checkpoint.
 Recorded run(const Entry& e, std::uint64_t seed, unsigned each, std::uint64_t preempt) {
   crashtest::Plan plan;
   plan.seed = seed;
@@ -145,7 +145,7 @@ Recorded run(const Entry& e, std::uint64_t seed, unsigned each, std::uint64_t pr
   return result;
 }
 
-/// From the points on at which thread 0 had begun so many transactions.
+/// Explores from the points at which thread 0 had begun this number of transactions.
 std::string explore(const Entry& e, Recorded& run, std::uint64_t seed, crash::Counts& counts,
                     std::uint64_t from) {
   const auto look = [](auto& tx, const Root& r, const crash::Crash& crash) {
@@ -168,8 +168,8 @@ std::string explore(const Entry& e, Recorded& run, std::uint64_t seed, crash::Co
   crash::ExploreOptions options;
   options.model = seed % 2 == 0 ? crash::Model::px86 : crash::Model::adversarial;
   options.seed = seed;
-  options.depth = 0;             // recovery is one thread, which other tests cut short
-  options.outer = {4, 3, 1, 1};  // a loss shows where only what is durable is left
+  options.depth = 0;             // recovery is one thread, which other tests interrupt
+  options.outer = {4, 3, 1, 1};  // a loss shows where only the durable state is left
   options.every = is_rewind(e) && from == 0 ? 5 : 1;
   options.from = from;
   crash::Seen seen;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Is the explorer able to find what it is for? A log that is right passes; each of ten bugs planted
-// in it must be found.
+// Tests whether the explorer finds what it should find: a correct log passes; each of ten bugs
+// planted in it must be found.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -77,7 +77,7 @@ Found explore(Bug bug, crash::Model model, std::uint64_t seed, unsigned depth = 
     log.commit(pairs, [&] { medium->done(step + 1); });
   }
   const std::uint8_t uuid[16] = {7};
-  // free again at once
+  // The block is free again at once.
   const std::uint64_t base =
       pool::AddressRange::choose(uuid, options.home_bytes, "toy").value().base();
   auto arena = crash::Arena::make({options.log_bytes, options.home_bytes, base}).value();

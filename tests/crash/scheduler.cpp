@@ -32,16 +32,16 @@ struct Thread {
   ~Thread() { ::sem_destroy(&turn); }
 };
 
-// Only the thread whose turn it is touches these.
+// Only the thread whose turn it is accesses these.
 std::vector<std::unique_ptr<Thread>> threads;
 std::mt19937_64 random_number;
 std::uint64_t switched = 0;
 thread_local Thread* me = nullptr;
-constexpr std::uint64_t longest = 2000;  // others fill their logs, and wait, meanwhile
-Thread* held = nullptr;                  // who is held back, and for how many steps more
+constexpr std::uint64_t longest = 2000;  // meanwhile others fill their logs and wait
+Thread* held = nullptr;                  // the delayed thread
 std::uint64_t held_for = 0;
-// of the others one is held back, after so many points; until it goes on nothing else is left to
-// chance
+// Of the others one is delayed, after a number of points; until it continues nothing else is
+// random.
 Thread* spared = nullptr;
 std::uint64_t countdown = 0;
 
@@ -49,7 +49,7 @@ void wait_for_turn(Thread& t) {
   while (::sem_wait(&t.turn) != 0) {}
 }
 
-// Somebody other than the caller, not who is held back if there is anybody else; or null.
+// A thread other than the caller, and other than the delayed one if there is any other; or null.
 Thread* any_other() {
   if (held_for != 0 && --held_for == 0) held = nullptr;
   std::vector<Thread*> others;

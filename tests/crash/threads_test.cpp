@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Power cuts under several threads, the library's own among them, one at a time by a seeded
+// Power cuts with several threads, including the library's own, one at a time by a seeded
 // scheduler: a failing seed fails again.
 //
-// Threads transfer between accounts, count their transactions, note what they have read of each
+// Threads transfer between accounts, count their transactions, record what they have read of each
 // other's counts, and keep blocks in the heap.
-// Recovered must be: whole transfers; of each thread no less than it was told, and its ids not
-// given again (LAW-2); nothing that had read what is lost (LAW-1); the blocks that are owned
-// (LAW-6); the same after a power cut in recovery (LAW-5).
+// Recovery must give whole transfers; of each thread at least the transactions acknowledged to it,
+// whose ids are not given again (LAW-2); no transaction that had read from a lost one (LAW-1); the
+// blocks that are owned (LAW-6); the same after a power cut in recovery (LAW-5). same after a power
+// cut in recovery (LAW-5).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,18 +28,18 @@ namespace perdure::test {
 namespace {
 
 constexpr std::size_t most = 3, accounts = 8, slots = 3;
-constexpr unsigned warm = 5;  // transactions before what is looked at
+constexpr unsigned warm = 5;  // transactions before the explored ones
 
 struct Root {
   std::array<p<std::uint64_t>, accounts> account;
-  struct Own {  // a thread's, in lines of its own
+  struct Own {  // of one thread, in lines of its own
     p<std::uint64_t> counter;
-    // [u]: its latest transaction that looked had read u's counter
+    // [u]: the value of u's counter that its latest reading transaction saw.
     std::array<p<std::uint64_t>, most> seen;
-    // of counter and seen: one transaction wrote all of them, or none
+    // Of counter and seen: one transaction wrote all of them, or none.
     p<std::uint64_t> stamp;
     std::array<ptr<std::uint64_t>, slots> block;
-    std::array<p<std::uint64_t>, 24> copy;  // of the counter: rings of the least size wrap soon
+    std::array<p<std::uint64_t>, 24> copy;  // of the counter: rings of the minimum size wrap soon
   };
   std::array<Own, most> own;
 };
@@ -60,8 +61,8 @@ struct Recorded {
   bool preempted = false;
 };
 
-/// Thread t's transaction number i. Every other one touches nothing of another thread's: others may
-/// commit while it is held back.
+/// Transaction number i of thread t. Every other one accesses nothing of another thread, so that
+/// others may commit while it is delayed.
 template <class Tx>
 void transfer(Tx& tx, Root& r, std::size_t t, unsigned i, std::uint64_t choice,
               std::size_t threads) {
@@ -93,18 +94,19 @@ void transfer(Tx& tx, Root& r, std::size_t t, unsigned i, std::uint64_t choice,
   tx(own.stamp) = stamp_of(i + 1, seen);
 }
 
-/// `lies`: says that a transaction is acknowledged when its update() returns, durable or not.
-/// `schedule`: the scheduler's seed, where it is not the program's.
-/// `preempt`: two threads with programs of their own, the first, or a thread of the library, held
-/// back at that point of its last three steps (Scheduler::preempt_at).
+/// `lies`: claims that a transaction is acknowledged when its update() returns, durable or not.
+/// `schedule`: the scheduler's seed, if it differs from the program's.
+/// `preempt`: two threads with programs of their own; the first one, or a thread of the library, is
+/// delayed at that point of its last three steps (Scheduler::preempt_at).
 Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t threads, unsigned each,
              bool lies = false, std::uint64_t schedule = 0, std::uint64_t preempt = 0) {
-  watch_again();  // the limit is of one run
+  watch_again();  // the limit is for one run
   crashtest::Plan plan;
   plan.seed = seed;
   plan.durability = way.durability;
   plan.like_a_file = way.like_a_file;
-  plan.rings = 3;  // the main thread has one, the first worker too, the others share the last
+  // One for the main thread, one for the first worker, the others share the last one.
+  plan.rings = 3;
   plan.engine = e.name;
   plan.ring_bytes = !way.like_a_file ? ring_of_at_least(e, 8192) : is_undo(e) ? 1 << 20 : 65536;
   plan.home_bytes = plan.max_home_bytes = 16 * pool::chunk_bytes;
@@ -158,7 +160,7 @@ Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t thr
         result.preempted = stage != 3;
         struct Oops {};
         for (unsigned i = 0; is_undo(e) && i < 14; ++i) {
-          // commits make room at half a ring; those who give up fill it
+          // Commits wait for log space at half a ring; transactions that abort fill it.
           EXPECT_THROW(pool.update([&](auto& tx, Root& r) {
             transfer(tx, r, 1, warm, 0, threads), throw Oops();
           }),
@@ -166,7 +168,7 @@ Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t thr
         }
         for (unsigned i = warm; i < each; ++i) {
           transact(1, i, i * 2);
-          // shadow: a ring is filled before
+          // shadow: a ring is filled before.
           if (is_undo(e) ? i % 4 == 0 : i + 3 == each) pool.checkpoint();
         }
       });
@@ -206,7 +208,8 @@ std::string explore(const Entry& e, Recorded& run, std::size_t threads, crash::M
         verdict.problem = "thread " + std::to_string(t) + " was told of " +
                           std::to_string(crash.min_of[t]) + " transactions, " +
                           std::to_string(count) + " are there";
-      // Stamps are a session's: recovery counts in numbers of its own, which never reach them.
+      // Timestamps belong to a session: recovery counts with numbers of its own, which never reach
+      // them.
       if (const std::uint64_t told = crash.min_of[t];
           told != 0 && !has_timestamps(e) && crash.last_id < run.ids[t][told - 1])
         verdict.problem = "thread " + std::to_string(t) + " was told of transaction " +
@@ -269,8 +272,8 @@ TEST_P(CrashUnderThreads, LosesNothing) {
   for (std::size_t w = 0; w < std::size(ways); ++w)
     for (std::uint64_t seed = 1; seed <= (scale > 1 ? 1 : 3); ++seed) {
       const std::size_t threads = 2 + seed % 2;
-      // Rings have wrapped by the end; a third of the program is looked at, by the first thread's
-      // count.
+      // Rings have wrapped by the end; a third of the program is explored, counted by the first
+      // thread's transactions.
       const unsigned each = is_undo(GetParam()) || is_softwrap(GetParam()) ? 21
                             : is_rewind(GetParam())                        ? 12
                             : is_blurred(GetParam())                       ? 24
@@ -287,8 +290,9 @@ TEST_P(CrashUnderThreads, LosesNothing) {
   this->RecordProperty("distinct", static_cast<int>(counts.distinct));
 }
 
-// One thread's transaction, checkpoint and transaction, held back at each of their points in turn,
-// while another fills its ring and makes checkpoints: what one preemption can break is broken.
+// One thread's transaction, checkpoint and transaction are delayed at each of their points in turn,
+// while another thread fills its ring and makes checkpoints: this finds whatever one preemption can
+// break.
 TEST_P(CrashUnderThreads, OnePreemptionAnywhereLosesNothing) {
   crash::Counts counts;
   for (const Way& way : {ways[0], ways[2]}) {
@@ -298,8 +302,7 @@ TEST_P(CrashUnderThreads, OnePreemptionAnywhereLosesNothing) {
                                                 : is_blurred(GetParam())  ? 10
                                                 : is_softwrap(GetParam()) ? 3
                                                                           : 1)) {
-      // whose threads have
-      // many
+      // Such engines have many threads.
       Recorded r = run(GetParam(), way, 1, 2, warm + 18, false, 0, at);
       more = r.preempted;
       ASSERT_EQ("", explore(GetParam(), r, 2, crash::Model::adversarial, at, counts, warm + 1,
@@ -317,7 +320,7 @@ TEST_P(CrashUnderThreads, TheSameSeedIsTheSameRun) {
     EXPECT_EQ(a.trace.events, b.trace.events) << way.name;
     EXPECT_EQ(a.trace.words, b.trace.words) << way.name;
     EXPECT_EQ(a.switches, b.switches);
-    bool other = false;  // the same pool and program under other schedules
+    bool other = false;  // whether other schedules of the same pool and program ran
     for (std::uint64_t schedule = 8; schedule < 16 && !other; ++schedule)
       other = run(GetParam(), way, 7, 2, 10, false, schedule).trace.events != a.trace.events;
     EXPECT_TRUE(other) << way.name;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ToyLog: a redo log as somebody might write one by hand, straight on a medium, right or with one
-// bug planted: what the explorer has to find. 64 words of data, eight blocks of which each is
+// ToyLog: a redo log as one might write it by hand, directly on a medium, either correct or with
+// one planted bug, which the explorer must find. 64 words of data, eight blocks each of which is
 // allocated or not and owned by a word or not.
 //
 //   header  two copies with a checksum: the number of the first record that must be replayed
-//   record  in one of 16 slots of 256 bytes, by its number: number, pairs, (home word, value) ...,
-//           checksum
-//   commit  record streamed, fence, acknowledge, home stored and flushed
-//   every eighth: fence (home is durable), header, then slots are used again
+//   record  in one of 16 slots of 256 bytes, by its number: number, pairs, (word of the data
+//           region, value) ..., checksum
+//   commit  record streamed, fence, acknowledge, data region stored and flushed
+//   every eighth: fence (the data region is durable), header, then slots are used again
 // Thread safety: one thread.
 #pragma once
 
@@ -25,17 +25,19 @@ namespace perdure::test {
 
 enum class Bug : std::uint8_t {
   none,
-  missing_flush,            ///< home's lines are not flushed before their records are given up
+  /// The data region's lines are not flushed before their records are released.
+  missing_flush,
   missing_fence,            ///< nor fenced
   fence_too_early,          ///< before the record's last line
-  mark_before_data,         ///< a record is valid by a mark, in no order with what it marks
-  recovery_not_repeatable,  ///< it gives the log up before home is durable
-  leak,                     ///< a block is allocated in home before its record is durable
-  /// a block is freed in home before its record is durable: its owner, still there, may free it
-  /// again
+  mark_before_data,         ///< a mark makes a record valid, not ordered with what it marks
+  recovery_not_repeatable,  ///< it releases the log before the data region is durable
+  /// A block is allocated in the data region before its record is durable.
+  leak,
+  /// A block is freed in the data region before its record is durable: its owner, which still
+  /// exists, may free it again.
   double_free,
   early_acknowledgement,  ///< before the fence
-  hole,                   ///< recovery goes on behind a record that is missing
+  hole,                   ///< recovery continues after a missing record
   torn_header             ///< one copy, no checksum, two lines
 };
 
@@ -43,14 +45,15 @@ class ToyLog {
  public:
   static constexpr std::uint64_t words = 64, blocks = 8;
   static constexpr std::uint64_t log_bytes = 64 << 10, home_bytes = 4096;
-  // home, in words: data, then who owns which block (block + 1, or 0), then the bitmap of allocated
-  // ones
+  // The data region, in words: data, then which word owns which block (block + 1, or 0), then the
+  // bitmap of allocated blocks.
   static constexpr std::uint64_t owner = words, bitmap = words + blocks;
 
   ToyLog(medium::Medium& medium, Bug bug) : medium_(medium), bug_(bug) {}
 
-  using Pairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // home word, value
-  /// `acknowledge()` is called when the transaction is (said to be) durable.
+  // Word of the data region, value.
+  using Pairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  /// `acknowledge()` is called when the transaction is (claimed to be) durable.
   template <class F>
   void commit(const Pairs& pairs, F&& acknowledge) {
     const std::uint64_t number = next_++;
@@ -63,10 +66,10 @@ class ToyLog {
       }
     write_record(number, pairs);
     if (bug_ == Bug::early_acknowledgement) acknowledge();
-    // the record before home and before the acknowledgement
+    // The record is durable before the data region changes and before the acknowledgement.
     if (bug_ != Bug::missing_fence && bug_ != Bug::hole && bug_ != Bug::fence_too_early) fence();
     if (bug_ == Bug::hole && number % 2 == 0)
-      // two records share a fence: allowed, if recovery stops at the first that is missing
+      // Two records share a fence: this is allowed if recovery stops at the first missing one.
       fence();
     if (bug_ == Bug::hole) {
       pending_.insert(pending_.end(), pairs.begin(), pairs.end());
@@ -76,7 +79,8 @@ class ToyLog {
     for (const auto& [word, value] : bug_ == Bug::hole ? std::exchange(pending_, {}) : pairs)
       store_home(word, value);
     if (number % 8 == 0) {
-      if (bug_ != Bug::missing_fence) fence();  // home before the header says that it is
+      // The data region is durable before the header says so.
+      if (bug_ != Bug::missing_fence) fence();
       write_header(next_);
       first_ = next_;
     }
@@ -88,7 +92,7 @@ class ToyLog {
     fence();
   }
 
-  /// After a crash: home is the state after the last record found.
+  /// After a crash: makes the data region the state after the last record found.
   void recover() {
     first_ = read_header();
     next_ = first_;
@@ -102,12 +106,12 @@ class ToyLog {
       for (const auto& [word, value] : pairs) store_home(word, value);
       next_ = n + 1;
     }
-    if (bug_ != Bug::recovery_not_repeatable) fence();  // home before the header
+    if (bug_ != Bug::recovery_not_repeatable) fence();  // the data region before the header
     write_header(next_);
     first_ = next_;
   }
 
-  /// Transactions are numbered 1, 2, ...: how many home holds.
+  /// Transactions are numbered 1, 2, ...: the number in the data region.
   [[nodiscard]] std::uint64_t transactions() const noexcept { return next_ - 1; }
   [[nodiscard]] std::uint64_t home(std::uint64_t word) const {
     std::uint64_t v = 0;
@@ -156,7 +160,7 @@ class ToyLog {
 
   void write_header(std::uint64_t first) {
     ++generation_;
-    if (bug_ == Bug::torn_header) {  // two lines, of which one alone means nothing
+    if (bug_ == Bug::torn_header) {  // two lines; one alone has no meaning
       const std::uint64_t a = first ^ generation_ * 1000, b = generation_;
       medium_.store(0, &a, 8);
       medium_.store(64, &b, 8);
@@ -168,7 +172,7 @@ class ToyLog {
     w[7] = sum(w.data(), 7);
     const std::uint64_t newest = newest_;
     for (const std::uint64_t at : {copy_b - newest, newest}) {
-      // last the one that was read: one copy is whole at any time
+      // The copy that was read is written last: one copy is whole at any time.
       medium_.store(at, w.data(), 64);
       medium_.flush(at, 64);
       fence();

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""./dev with stubs of apt, dpkg, sudo and cmake in PATH: what a failed set-up step says, and what
-each command installs and configures."""
+"""./dev with stubs of apt, dpkg, sudo and cmake in PATH: the messages of a failed set-up step, and
+what each command installs and configures."""
 
 import os
 import re
@@ -25,7 +25,7 @@ TOOLS = ("bash env awk grep cat sed tail head sort cut tr tee mkdir dirname npro
 # does not install.
 STUBS = {
     "dpkg-query": 'for p; do :; done; grep -qx "$p" "$HERE/installed" && echo "ii "',
-    # apt-cache writes on after the line that is looked for, as it does for a package of several
+    # apt-cache writes more after the line that is searched for, as it does for a package of several
     # versions.
     "apt-cache": 'grep -qx "$2" "$HERE/known" || exit 0\nprintf "%s:\\n  Installed: (none)\\n  '
                  'Candidate: 1.0\\n" "$2"\n'
@@ -107,7 +107,7 @@ class Dev(LimitedCase):
         ]
 
     def as_user(self):
-        """Arguments of dev() with which it runs as a user that is not root."""
+        """Arguments of dev() with which it runs as a user other than root."""
         if os.geteuid() != 0:
             return {}
         for path in (self.root, self.stubs):
@@ -276,7 +276,7 @@ class Dev(LimitedCase):
             self.assertIn(package, self.packages("core", "test"), target)
 
     def test_a_package_without_one_of_its_parts(self):
-        """GoogleTest is found, GoogleMock is not there: libgtest-dev alone."""
+        """GoogleTest is found, GoogleMock is missing: libgtest-dev alone is installed."""
         (self.root / "GTestConfig.cmake").write_text(
             "add_library(GTest::gtest INTERFACE IMPORTED)\n")
         (self.root / "CMakeLists.txt").write_text(

@@ -13,8 +13,8 @@ namespace {
 
 using engine::Background;
 
-// A thread that counts what it is told of: as much as was stored, whatever the moment at which it
-// went to sleep.
+// A thread that counts its notifications: their number is what was stored, whatever the moment at
+// which it went to sleep.
 TEST(Background, NoWakeUpIsLost) {
   std::atomic<std::uint64_t> made{0}, seen{0};
   Background* self = nullptr;
@@ -29,7 +29,7 @@ TEST(Background, NoWakeUpIsLost) {
     made.store(i, std::memory_order_release);
     ASSERT_TRUE(background.notify());
     if (i % 7 == 0)
-      while (seen != i) std::this_thread::yield();  // for ever, if a wake-up is lost
+      while (seen != i) std::this_thread::yield();  // never ends if a wake-up is lost
   }
   background.stop();
   EXPECT_TRUE(background.notify());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Blurred Persistence and the systems it is measured against: each taken apart by the crash
-// explorer; what a commit costs; laps of its log; the order of what several threads' logs hold.
+// Blurred Persistence and the systems with which it is compared: each explored with power cuts; the
+// cost of a commit; generations of its log; the order of the contents of several threads' logs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class Blurred : public EngineTest {
 };
 ENGINE_SUITE(Blurred, systems);
 
-// Laps upon laps of a log of 1,020 records, with runs that abort.
+// Many generations of a log of 1,020 records, with runs that abort.
 TEST_P(Blurred, GoesOnInASmallLogAndGivesNoIdTwice) {
   go_on_in_a_small_log(GetParam(), small(), 1000 / scale);
 }
@@ -54,7 +54,7 @@ TEST_P(Blurred, ReadsWhatItHasWrittenAndOthersDoNot) {
     for (std::uint64_t v = 1; v <= 3; ++v) {
       tx(r.word[5]) = v;
       EXPECT_EQ(v, tx.read(r.word[5]));
-      // home, which everybody sees
+      // The data region, which every thread sees.
       EXPECT_EQ(0U, *reinterpret_cast<const std::uint64_t*>(&r.word[5]));
     }
   });
@@ -79,13 +79,13 @@ TEST_P(Blurred, RefusesWhatNeverFits) {
     for (const auto& r : both)
       for (const auto& w : r.word) ASSERT_EQ(0U, tx(w));
   });
-  rig.pool.update([](auto& tx, auto& both) {  // nearly all that a lap has room for
+  rig.pool.update([](auto& tx, auto& both) {  // nearly everything that a generation has space for
     for (std::size_t w = 0; w < 1000; ++w) tx(both[0].word[w]) = w;
   });
 }
 
-// k words: one fence, before home has any of them; SYNC: two more, of home and of the log's
-// control. 16 bytes a word, and 16 of the commit record.
+// k words: one fence before the data region has any of them; SYNC: two more, one for the data
+// region and one for the log's control. 16 bytes per word, and 16 for the commit record.
 TEST_P(Blurred, CostsWhatItShould) {
   auto made =
       std::make_unique<WatchMedium>(medium::RecordingMedium::make(small().medium()).value());
@@ -93,7 +93,7 @@ TEST_P(Blurred, CostsWhatItShould) {
   auto pool =
       AnyPool<Words>::try_open_on("recording", small().options(GetParam()), std::move(made), true)
           .value();
-  std::uint64_t records = 1;  // of the lap
+  std::uint64_t records = 1;  // of the generation
   for (const std::uint64_t k : {1, 3, 8, 40}) {
     const std::uint64_t fences = medium.my_fences(), logged = pool.stats().log_bytes;
     const auto before = medium.counters();
@@ -113,9 +113,9 @@ TEST_P(Blurred, CostsWhatItShould) {
     const std::uint64_t log_lines = (records + k) / 4 - records / 4 + 1;
     records += k + 1;
     if (in_bulk()) {
-      EXPECT_EQ(log_lines, cost.flushed_lines) << k;  // none of home
+      EXPECT_EQ(log_lines, cost.flushed_lines) << k;  // no line of the data region
     } else if (!by_a_thread()) {
-      // home's, and the control
+      // The data region's lines, and the control.
       EXPECT_EQ(log_lines + k + 1, cost.flushed_lines + cost.streamed_lines) << k;
     }
     EXPECT_EQ(is("redo-mne-sync") && k > 4, cost.streamed_lines != 0 && !by_a_thread()) << k;
@@ -135,16 +135,16 @@ TEST_P(Blurred, ReadsCostTheMediumNothing) {
   EXPECT_EQ(0U, after.stores + after.streamed_lines + after.flushed_lines + after.fences);
 }
 
-// Two threads overwrite a word, in either order of their logs; the second one's log goes, the first
-// one's stays. Without X the older value would come back (BPPM-2; design: recycling logs). The
-// mutation gate leaves X out.
+// Two threads overwrite a word, in either order of their logs; the second one's log is truncated,
+// the first one's remains. Without X the older value would come back (BPPM-2; design: recycling
+// logs). The mutation gate removes X.
 TEST_P(Blurred, AnOlderValueInAnothersLogDoesNotComeBack) {
-  // until the log has begun another lap
+  // Until the log has begun another generation.
   an_older_value_does_not_come_back(GetParam(), small(4), 300);
 }
 
-// A power cut before each call of the medium in the transactions that end a lap: in bulk
-// persistence, between it and X, between X and the new lap.
+// A power cut before each call of the medium in the transactions that end a generation: in bulk
+// persistence, between it and X, between X and the new generation.
 TEST_P(Blurred, SurvivesAPowerCutWhileItsLogIsTruncated) {
   const Shape shape = small();
   auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
@@ -155,12 +155,13 @@ TEST_P(Blurred, SurvivesAPowerCutWhileItsLogIsTruncated) {
   std::vector<std::vector<std::byte>> images;
   bool near_its_end = false;
   medium.before_each([&, self = std::this_thread::get_id()](WatchMedium::Call, std::uint64_t) {
-    // ASYNC: the truncator's calls
+    // ASYNC: the calls of the truncating thread.
     if (std::this_thread::get_id() != self || !near_its_end) return;
     images.push_back(medium.recording().durable_image());
     images.push_back(medium.recording().current_image());
   });
-  std::uint64_t ended = 0, last_used = 0, biggest = 0;  // laps; what a transaction adds to a log
+  // generations; what a transaction adds to a log.
+  std::uint64_t ended = 0, last_used = 0, biggest = 0;
   for (std::uint64_t i = 1; ended < 2; ++i) {
     ASSERT_LT(i, 2000U);
     const std::uint64_t used = pool.stats().log_used;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a transaction reads and writes, on every engine, against a plain model: bytes of every size
-// and alignment, fields of every size, blocks, nesting, large write sets, exceptions.
+// The reads and writes of a transaction, on every engine, compared with a plain model: bytes of
+// every size and alignment, fields of every size, blocks, nesting, large write sets, exceptions.
 #include "perdure/pool/heap.hpp"
 #include "tests/engine/suite.hpp"
 
@@ -46,7 +46,7 @@ TEST_P(Bytes, OfEverySizeAtEveryAlignment) {
           << n << " bytes at " << at % 64;
     }
   }
-  // larger ones, over the buffer of 256 words and more
+  // Larger ones, beyond the buffer of 256 words.
   for (unsigned i = 0; i < 200 / scale / heavy(GetParam()); ++i) {
     const std::size_t n = random() % 5000, at = random() % (8192 - n);
     std::vector<std::byte> data(n);
@@ -276,7 +276,7 @@ TEST_P(Bytes, BlocksComeAndGoWithTheirTransactions) {
             tx.write_bytes(block, &first, 8);
             tx(r.slot[s]) = block;
             next[s] = {first, bytes};
-            if (inner() % 6 == 0) {  // born and dead in one transaction
+            if (inner() % 6 == 0) {  // allocated and freed in one transaction
               tx.free(block);
               tx(r.slot[s]) = nullptr;
               next.erase(s);
@@ -296,7 +296,7 @@ TEST_P(Bytes, BlocksComeAndGoWithTheirTransactions) {
   }
   EXPECT_GT(model.size(), 10U);
   for (int round = 0; round < 2; ++round) {
-    // an aborted free is no free: the same blocks may be freed again
+    // An aborted free has no effect: the same blocks may be freed again.
     try {
       pool.update([&](auto& tx, Slots& r) {
         for (const auto& [s, what] : model) tx.free(static_cast<std::uint64_t*>(tx(r.slot[s])));
@@ -322,7 +322,7 @@ TEST_P(Bytes, AnUpdateThatChangesNothingIsARead) {
   rig.pool.update([](auto& tx, Many& r) { (void)static_cast<std::uint64_t>(tx(r.word[0])); })
       .wait();
   const auto after = rig.pool.stats();
-  if (!has_timestamps(GetParam())) {  // it has one of its own, above those it has read of
+  if (!has_timestamps(GetParam())) {  // a timestamp of its own, above those it has read
     EXPECT_EQ(before.last_id, after.last_id);
   }
   EXPECT_EQ(before.commits, after.commits);
@@ -334,7 +334,7 @@ ENGINE_SUITE(Logged, durable_ones);
 
 TEST_P(Logged, ATransactionThatCantEverFitIsTooBigAndRolledBack) {
   Shape shape;
-  shape.ring_bytes = ring_of_at_least(GetParam(), 49152);  // 12 bytes for each of the words
+  shape.ring_bytes = ring_of_at_least(GetParam(), 49152);  // 12 bytes for each word
   auto rig = open_rig<Many>(GetParam(), shape);
   rig.pool.update([](auto& tx, Many& r) { tx(r.word[0]) = 1; });
   for (int round = 0; round < 20; ++round) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Engines without isolation of their own: the caller keeps threads from each other's words, not
-// from each other's lines.
+// Engines without isolation of their own: the caller separates the words of its threads, but not
+// their lines.
 #include <atomic>
 
 #include "tests/engine/threads.hpp"
@@ -43,8 +43,8 @@ TEST_P(Caller, ThreadsThatShareNoWordShareLines) {
   for (const std::uint64_t w : words) EXPECT_EQ(each, w);
 }
 
-// One has committed its word, the other, in the same line, has not: the crash takes back the one
-// word and no more.
+// One transaction has committed its word, the other one, in the same line, has not: recovery rolls
+// back that one word and no more.
 TEST_P(Caller, ARollbackAtRecoveryTakesNothingOfANeighbourInTheLine) {
   Shape shape;
   shape.threads = 3;
@@ -79,14 +79,14 @@ TEST_P(Caller, ARollbackAtRecoveryTakesNothingOfANeighbourInTheLine) {
   open.join();
 }
 
-// What a transaction that gives up had allocated goes to others only when its old values are back:
-// they would go over what those stored.
+// Blocks that an aborting transaction had allocated become available to others only after its old
+// values are written back: those would overwrite what others stored there.
 TEST_P(Caller, AnAbortStoresIntoNoBlockOfAnother) {
   Shape shape;
   shape.threads = 3;
   shape.ring_bytes = 256 << 10;
   auto rig = open_rig<Root>(GetParam(), shape);
-  constexpr std::uint64_t bytes = 70000;  // large: given back at once, to all
+  constexpr std::uint64_t bytes = 70000;  // large: it is freed at once, for all threads
   constexpr std::size_t words = 512;
   std::atomic<bool> stop{false};
   struct Oops {};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checkpoint by itself: what it keeps in DRAM while commits are not durable yet is bounded, however
-// large the data region is and however many pages a slice may copy; nothing is lost by that.
+// Checkpoint alone: the DRAM that it uses while commits are not durable yet is bounded, however
+// large the data region is and however many pages a slice may copy; nothing is lost because of the
+// bound.
 #include "perdure/engine/shadow/checkpoint.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@
 namespace perdure::engine::shadow {
 namespace {
 
-// The calls of a TM that a checkpoint makes, where nobody else runs.
+// The calls that a checkpoint makes to a TM, while nothing else runs.
 struct Alone {
   void copy_begin() const noexcept {}
   void copy_end() const noexcept {}
@@ -28,7 +29,7 @@ TEST(Checkpoint, WhatWaitsInDramIsBounded) {
   medium::RecordingOptions o;
   o.log_bytes = log_bytes;
   o.home_bytes = o.max_home_bytes = home_bytes;
-  // Its events would take many times the memory that this is about: they are forgotten as they
+  // Its events would take many times the memory that the test measures: they are dropped as they
   // come.
   auto medium = medium::RecordingMedium::make(o).value();
   std::vector<std::byte> view(home_bytes);
@@ -53,7 +54,7 @@ TEST(Checkpoint, WhatWaitsInDramIsBounded) {
     ++waited;
   }
   EXPECT_LE(most, Checkpoint::max_waiting_bytes);
-  // a bound that lets nothing wait would make each slice wait
+  // A bound with which nothing may wait would make each slice wait.
   EXPECT_GE(most, Checkpoint::max_waiting_bytes / 2);
   EXPECT_GE(waited, home_bytes / Checkpoint::max_waiting_bytes - 1);
   EXPECT_EQ(0, std::memcmp(view.data(), medium->home(), home_bytes));

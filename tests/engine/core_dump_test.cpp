@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A core dump of a program does not contain the shadow, which may be as large as the pool: the
-// mappings that hold it are marked so (the flag `dd` of /proc/self/smaps).
+// A core dump of a program does not contain the shadow, which may be as large as the pool: its
+// mappings are marked (the flag `dd` of /proc/self/smaps).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ struct Root {
   perdure::p<std::uint64_t> count;
 };
 
-/// The flags of the mapping that holds `address`, as "rd wr ..."; empty when there is none.
+/// The flags of the mapping that contains `address`, as "rd wr ..."; empty if there is none.
 std::string flags_of(const void* address) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   std::ifstream smaps("/proc/self/smaps");

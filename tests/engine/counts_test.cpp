@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The costs that design and README promise, by counter, exactly: fences a durable commit, log bytes
-// a stored word, one fence for all who wait together, no medium write by a transaction that only
-// reads, and an opening that looks at the log and not at the pool.
+// The costs that design and README promise, measured exactly with counters: fences per durable
+// commit, log bytes per stored word, one fence for all threads that wait together, no write to the
+// medium by a transaction that only reads, and an opening that reads the log and not the whole
+// pool.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +34,7 @@ struct Watched {
       return out << c.fences << " fences, " << c.lines << " lines";
     }
   };
-  /// What one call costs the calling thread.
+  /// The cost of one call to the calling thread.
   template <class F>
   Cost cost(F&& f) {
     const std::uint64_t fences = medium->my_fences(), lines = medium->my_streamed_lines();
@@ -53,11 +54,11 @@ class Counts : public EngineTest {
  public:
   static Shape large() {
     Shape shape;
-    shape.ring_bytes = 4 << 20;  // nothing is recycled while costs are taken
+    shape.ring_bytes = 4 << 20;  // no checkpoint while costs are measured
     return shape;
   }
 };
-// the others' costs: rewind_test.cpp, bppm_test.cpp, softwrap_test.cpp, dudetm_test.cpp (combined)
+// The others' costs: rewind_test.cpp, bppm_test.cpp, softwrap_test.cpp, dudetm_test.cpp (combined).
 std::vector<Entry> of_one_record() {
   return engines_that([](const Entry& e) {
     return is_durable(e) && !is_rewind(e) && !is_blurred(e) && !is_softwrap(e) &&
@@ -75,11 +76,11 @@ TEST_P(Counts, FencesAndLogBytesOfADurableCommit) {
   auto rig = open_watched(GetParam(), this->large());
   using Cost = Watched::Cost;
   auto& pool = rig.pool;
-  // a record of its own: 16 bytes a word and a header of 24 (and an end mark of 16 where one record
-  // may hold several)
+  // A record of its own: 16 bytes per word and a header of 24 (and an end mark of 16 if one record
+  // may contain several transactions).
   const std::uint64_t mark = is_dudetm(GetParam()) && !is_durable_when_seen(GetParam()) ? 2 : 0;
-  // undo: the line's old words in a record of two lines; the word alone, in one, where the caller
-  // isolates
+  // undo: the line's old words in a record of two lines; the word alone, in one line, if the caller
+  // isolates.
   const std::uint64_t lines_before = isolates(GetParam()) ? 2 : 1;
   const auto expected = [&](std::uint64_t payload, std::uint64_t lines_changed,
                             std::uint64_t heap_ops) {
@@ -90,18 +91,19 @@ TEST_P(Counts, FencesAndLogBytesOfADurableCommit) {
       return Cost{1, lines_of(payload + heap_ops * 2 + mark)};
   };
   for (const std::uint64_t n : {1, 2, 3, 5, 8, 64, 200, 1000}) {
-    // a word in each of n lines (undo: a record and a fence each)
+    // One word in each of n lines (undo: a record and a fence for each).
     EXPECT_EQ(expected(2 * n, n <= 256 ? n : 256, 0), rig.cost([&] {
       pool.update([&](auto& tx, Root& r) {
         for (std::uint64_t i = 0; i < (n <= 256 ? n : 256); ++i) tx(r.word[i * 8]) = n + i;
-        // again: logged again by redo, not by undo
+        // Stored again: redo logs it again, undo does not.
         for (std::uint64_t i = 256; i < n; ++i) tx(r.word[(i - 256) % 256 * 8]) = i;
       });
     })) << n
         << " words";
   }
   for (const std::uint64_t n : {1, 2, 7, 8, 40, 255, 256}) {  // bulk: one entry
-    // undo logs the lines a call touches; where the caller isolates, the words, in the same records
+    // undo logs the lines that a call changes; if the caller isolates, the words, in the same
+    // records.
     const std::uint64_t lines = (n + 7) / 8;
     Cost want = expected(entry(n), lines, 0);
     if (is_undo(GetParam()) && !isolates(GetParam())) {
@@ -117,7 +119,7 @@ TEST_P(Counts, FencesAndLogBytesOfADurableCommit) {
     })) << n
         << " words at once";
   }
-  // 600 words, more than the transaction's buffer of 256: an entry for each 256, and one for 88
+  // 600 words, more than the transaction's buffer of 256: one entry for each 256, and one for 88.
   if (!is_undo(GetParam())) {
     EXPECT_EQ(expected(entry(256) * 2 + entry(88), 0, 0), rig.cost([&] {
       pool.update([&](auto& tx, Root& r) {
@@ -126,7 +128,7 @@ TEST_P(Counts, FencesAndLogBytesOfADurableCommit) {
       });
     }));
   }
-  // a byte is its word; 12 bytes across two words are two
+  // A byte costs its word; 12 bytes across two words cost two.
   EXPECT_EQ(expected(2, 1, 0), rig.cost([&] {
     pool.update([&](auto& tx, Root& r) {
       tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 3, "x", 1);
@@ -139,7 +141,7 @@ TEST_P(Counts, FencesAndLogBytesOfADurableCommit) {
       });
     }));
   }
-  // blocks: 16 bytes an operation; the first of a size makes its span
+  // Blocks: 16 bytes per operation; the first block of a size makes its span.
   pool.update(
       [&](auto& tx, Root& r) { tx(r.slot[0]) = reinterpret_cast<std::uint64_t*>(tx.alloc(48)); });
   EXPECT_EQ(expected(2, 1, 1), rig.cost([&] {
@@ -173,7 +175,8 @@ TEST_P(Counts, BytesTheStatsTell) {
   }
 }
 
-// The file's order on memory that counts: one sync a commit, alone; the log's grain is a block.
+// The order of a file on a medium that counts: one sync per commit and nothing else; the log's
+// grain is a block.
 TEST_P(Counts, SyncsOfADurableCommitOnAFile) {
   if (!is_undo(GetParam())) {
     Shape shape = this->large();
@@ -245,10 +248,10 @@ TEST_P(Reading, WritesNothingToTheMedium) {
     auto rig = open_rig<Root>(GetParam(), shape);
     for (std::uint64_t i = 0; i < 40; ++i)
       rig.pool.update([&](auto& tx, Root& r) { tx(r.word[i]) = i; });
-    rig.pool.checkpoint();  // whatever an engine still owes home
+    rig.pool.checkpoint();  // what an engine has not yet written to the data region
     auto before = rig.medium->counters();
     for (int round = 0; round < 100; ++round) {
-      // the engine's own thread may still be writing: until it has written nothing for 20 ms
+      // The engine's own thread may still be writing: wait until it has written nothing for 20 ms.
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       const auto now = rig.medium->counters();
       const bool quiet = (now - before).writes() == 0;
@@ -290,11 +293,11 @@ class OpeningCost : public EngineTest {
     o.creation.max_size = 4ULL << 30;
     return o;
   }
-  /// REWIND syncs the file dozens of times in each.
+  /// REWIND syncs the file dozens of times in each step.
   static std::uint64_t steps() { return 200 / heavy(GetParam()); }
-  /// Makes a pool of that size, leaves records in its log, dies; then a child opens it and counts
-  /// the page faults of the thread that opens: the engine's own threads start meanwhile, and their
-  /// stacks are no part of the cost.
+  /// Makes a pool of that size, leaves records in its log and is killed; then a child opens it and
+  /// counts the page faults of the opening thread: the engine's own threads start meanwhile, and
+  /// their stacks are not part of the cost.
   static Opening measure(const std::string& path, std::uint64_t bytes) {
     const pid_t writer = ::fork();
     if (writer == 0) {
@@ -342,12 +345,12 @@ TEST_P(OpeningCost, GrowsWithTheLogNotThePool) {
   const Opening small = this->measure(folder + "/small", 1 << 20);
   const Opening large = this->measure(folder + "/large", 1 << 30);
   std::filesystem::remove_all(folder);
-  if (is_shadow(GetParam())) {  // the others recycle as they go
+  if (is_shadow(GetParam())) {  // the others truncate their logs all the time
     EXPECT_EQ(small.records, large.records);
     EXPECT_GT(small.records, 100U) << "there was nothing to recover";
   }
-  // Sanitizers touch pages of their own at each allocation: the older the program, the more, and
-  // not the same for both.
+  // Sanitizers touch pages of their own at each allocation: the longer the program runs, the more,
+  // and not the same number for both.
   if (scale == 1)
     EXPECT_LT(large.faults, small.faults + 64)
         << "pages touched: a pool a thousand times as large must not cost more";

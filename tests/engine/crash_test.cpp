@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Power cuts under threads that run freely: images of what is surely durable are taken at fences
-// and after acknowledgements, and recovered (LAW-1, LAW-2). What else a power cut may leave, and
-// threads that a seed schedules, are tests/conformance's and tests/crash's.
+// Power cuts with threads that run freely: images of what is surely durable are taken at fences and
+// after acknowledgements, and recovered (LAW-1, LAW-2). tests/conformance tests the other images
+// that a power cut may leave, tests/crash tests threads that a seed schedules.
 #include <atomic>
 #include <mutex>
 
@@ -15,7 +15,7 @@ constexpr std::size_t max_threads = 4, accounts = 32;
 struct Shared {
   std::array<p<std::uint64_t>, accounts> account;
   std::array<p<std::uint64_t>, max_threads * 8> counter;  // a line each
-  // [t][u]: t's latest transaction had read that of u
+  // [t][u]: the value of u's counter that t's latest transaction had read.
   std::array<p<std::uint64_t>, max_threads * max_threads> seen;
 };
 struct Plain {
@@ -25,7 +25,7 @@ static_assert(sizeof(Plain) == sizeof(Shared));
 
 class CrashThreads : public EngineTest {
  public:
-  /// Threads transfer money, count, and note what they have read of each other, while images are
+  /// Threads transfer money, count, and record what they have read of each other, while images are
   /// taken at their fences.
   void run(const Shape& setup, std::size_t threads, unsigned each, bool async_mode) {
     each /= heavy(GetParam());
@@ -45,7 +45,7 @@ class CrashThreads : public EngineTest {
     std::atomic<unsigned> fences{0};
     const auto take = [&] {
       Image image;
-      // before: they stay true
+      // Read before the image is taken: they stay true.
       for (std::size_t t = 0; t < max_threads; ++t) image.least[t] = acknowledged[t];
       image.bytes = rig.medium->durable_image();
       const std::lock_guard lock(mutex);
@@ -53,7 +53,7 @@ class CrashThreads : public EngineTest {
     };
     const unsigned every =
         std::max(1U, each * static_cast<unsigned>(threads) / (scale > 1 ? 10 : 60));
-    // fences a transaction, about
+    // About the number of fences per transaction.
     const unsigned many = heavy(GetParam()) > 1 ? heavy(GetParam()) * 10 : 1;
     rig.medium->set_fence_hooks(
         [&] {
@@ -82,7 +82,8 @@ class CrashThreads : public EngineTest {
         if (async_mode && i % 16 == 0) receipt.wait();
         if (!async_mode || i % 16 == 0) {
           acknowledged[me] = receipt.value();
-          // log before acknowledge: at the return of the update, with no fence to come
+          // The log is durable before the acknowledgement: at the return of the update, with no
+          // later fence.
           if (i % every == 0) take();
         }
       }
@@ -110,7 +111,7 @@ class CrashThreads : public EngineTest {
       judge(image);
       if (::testing::Test::HasFatalFailure()) return;
     }
-    EXPECT_GT(images.size(), async_mode ? 1U : 5U);  // nobody waits: fences are few
+    EXPECT_GT(images.size(), async_mode ? 1U : 5U);  // no thread waits: there are few fences
     rig.pool.close();
     Image last{rig.medium->durable_image(), {}};
     for (std::size_t t = 0; t < threads; ++t) last.least[t] = each;

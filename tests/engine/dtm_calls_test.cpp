@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The paper's calls over DudeTM, in each of its forms: Algorithm 1 under the crash explorer and
-// between threads, wrong use.
+// The paper's calls over DudeTM, in each of its variants: Algorithm 1 with the crash explorer and
+// with several threads, and wrong use.
 #include "papers/dudetm/dtm_calls.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DudeTM's forms and what is optional in it: combination and compression, volatile logs without a
-// bound, a shadow smaller than the pool.
+// DudeTM's variants and its options: combination and compression, volatile logs without a bound, a
+// shadow smaller than the pool.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,7 +44,7 @@ std::vector<Entry> forms() {
 }
 ENGINE_SUITE(DudetmForms, forms);
 
-// One family: each form opens what another made, with the order that it was made with.
+// One family: each variant opens what another one made, with the order with which it was made.
 TEST_P(DudetmForms, OpenEachOthersPools) {
   const Scratch scratch("/dev/shm");
   std::uint64_t n = 0;
@@ -57,12 +57,12 @@ TEST_P(DudetmForms, OpenEachOthersPools) {
       pool.close();
     }
   }
-  auto pool = Pool<Root, engines<dudetm>>::open(scratch.path());  // and unnamed
+  auto pool = Pool<Root, engines<dudetm>>::open(scratch.path());  // also if no engine is named
   EXPECT_EQ("dudetm", pool.stats().engine);
 }
 
-// The process ends while Persist and Reproduce are at work. (A copy of the file beside a living
-// process would not do: its log and its home would be of different moments.)
+// The process is killed while Persist and Reproduce are at work. (A copy of the file of a living
+// process would not do: its log and its data region would be of different moments.)
 TEST_P(DudetmForms, RecoverWhatWasDurable) {
   const Scratch scratch("/dev/shm");
   const pid_t child = ::fork();
@@ -117,7 +117,7 @@ TEST(Dudetm, SyncHoldsIsolationThroughTheFence) {
   EXPECT_EQ(before + 1, sync.stats().medium.fences) << "one fence, by the thread that Performs";
 }
 
-// Section 3.3; the counts are of the log's payload.
+// Section 3.3; the counts are those of the log's payload.
 TEST(Dudetm, CombinationAndCompressionWriteLess) {
   const Scratch scratch("/dev/shm");
   const auto run = [&](const char* name, std::uint32_t group, bool compress) {
@@ -145,7 +145,7 @@ TEST(Dudetm, CombinationAndCompressionWriteLess) {
 }
 
 // A library that does not know combined records would take one for a torn record: the feature's bit
-// keeps it away.
+// prevents it from opening the pool.
 TEST(Dudetm, CombinationIsAFeatureOfThePool) {
   const Scratch scratch("/dev/shm");
   const auto combined = [&] {
@@ -253,8 +253,8 @@ TEST_P(DudetmPaged, APoolLargerThanItsShadowLosesNothing) {
                     tx(tx(r.counters)[p * 512 + static_cast<std::uint64_t>(me) * 8]));
     });
     EXPECT_TRUE(pool.check().ok());
-    // All that was committed is durable: the copy's log, which is read before its home, lacks
-    // nothing that home may show already.
+    // Everything that was committed is durable: the copy's log, which is read before its data
+    // region, contains everything that the data region may already have.
     pool.update(durable, [](auto& tx, Root& r) { tx(r.word[1]) = 1; });
     std::filesystem::copy_file(scratch.path(), scratch.path("killed"));
     pool.close();
@@ -275,7 +275,8 @@ TEST_P(DudetmPaged, APoolLargerThanItsShadowLosesNothing) {
   }
 }
 
-// What no limit may hold for goes through, also beside small ones, and is given back.
+// Transactions that exceed any limit succeed, also together with small ones, and their pages are
+// released.
 void more_pages_than_the_shadow_has(ShadowPaging paging) {
   constexpr std::uint64_t pages = 1024, large = 200;
   const Scratch scratch("/dev/shm");
@@ -328,8 +329,7 @@ TEST(Dudetm, ATransactionOfMoreFramesThanTheShadowHasIsPerformed) {
   more_pages_than_the_shadow_has(ShadowPaging::software);
 }
 
-// Whole objects, and any bytes of them, whatever pages they lie across; an abort; what views read
-// meanwhile.
+// Whole objects, and any bytes of them, across any pages; an abort; what views read meanwhile.
 TEST(Dudetm, BytesAcrossFramesAreReadAsTheyWereWritten) {
   const Scratch scratch("/dev/shm");
   for (const char* tm : {"dudetm", "dudetm/stm", "dudetm/global_lock"}) {
@@ -371,8 +371,8 @@ TEST(Dudetm, BytesAcrossFramesAreReadAsTheyWereWritten) {
   }
 }
 
-// `automatic`: by software where the shadow is less than half of what the pool holds when it is
-// opened.
+// `automatic`: paged by software if the shadow is less than half of the pool's content at its
+// opening.
 TEST(Dudetm, HowAShadowIsPagedIsSeenAtOpening) {
   const Scratch scratch("/dev/shm");
   Options o = options_for("dudetm");

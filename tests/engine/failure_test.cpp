@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Threads that run transactions, and one that makes checkpoints, on a medium whose fences fail from
-// some instant on: each of them sees the failure, under its first name, and nothing of an engine's
-// is read unsynchronised meanwhile (ThreadSanitizer).
+// some instant on: each of them sees the failure, with its first message, and no engine reads
+// unsynchronised data meanwhile (ThreadSanitizer).
 #include <atomic>
 #include <set>
 
@@ -18,7 +18,7 @@ ENGINE_SUITE(Failure, durable_ones);
 TEST_P(Failure, EachThreadSeesIt) {
   for (std::uint64_t nth = 1; nth < 200; nth = nth * 2 + 1) {
     Shape shape;
-    shape.threads = 1;  // a log for all threads
+    shape.threads = 1;  // one log for all threads
     auto recording = medium::RecordingMedium::make(shape.medium()).value();
     medium::RecordingMedium* const raw = recording.get();
     auto faulty = std::make_unique<medium::FaultyMedium>(std::move(recording));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DudeTM over hardware transactions: refused where the processor has none, before a byte is
-// written; over the stand-in pools are those of the family, dense numbers in the log and the
-// header, stamps to callers; a crash under threads leaves a prefix.
+// DudeTM over hardware transactions: refused if the processor has none, before a byte is written;
+// with the stand-in, pools are those of the family, with dense numbers in the log and the header
+// and timestamps for callers; a crash with several threads leaves a prefix.
 #include <filesystem>
 #include <fstream>
 
@@ -36,7 +36,7 @@ Options options_for(const char* engine, Durability durability = durable) {
   return o;
 }
 
-/// The hardware where this processor has it, and the stand-in everywhere.
+/// The hardware if this processor has it, and the stand-in everywhere.
 std::vector<const char*> htms_here() {
   std::vector<const char*> all{"dudetm/htm-stand-in"};
   if (runs_here(*engine::find_instance("dudetm/htm"))) all.push_back("dudetm/htm");
@@ -105,8 +105,8 @@ TEST(Htm, NoShadowSmallerThanThePool) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path()));
 }
 
-// One family: numbers in the header and the log are dense, whoever wrote them, and go on from
-// session to session; stamps are a session's.
+// One family: numbers in the header and the log are dense, whichever engine wrote them, and
+// continue from session to session; timestamps belong to a session.
 TEST(Htm, NumbersInThePoolAreDense) {
   const Scratch scratch("/dev/shm");
   std::uint64_t n = 0;
@@ -135,8 +135,8 @@ TEST(Htm, NumbersInThePoolAreDense) {
   }
 }
 
-// The heap's bits are set in isolation, with the pointer to the block: who sees the one sees the
-// other.
+// The heap's bits are set in isolation, with the pointer to the block: a thread that sees the one
+// sees the other.
 TEST(Htm, WhoSeesABlockMayFreeIt) {
   for (const char* const engine : htms_here()) {
     const Shape shape{.durability = async, .ring_bytes = 1 << 20};
@@ -153,8 +153,8 @@ TEST(Htm, WhoSeesABlockMayFreeIt) {
   }
 }
 
-// No try can have another's begin and end inside: it runs under the lock. So the inner one, which
-// has committed, is never run twice.
+// A hardware transaction can't contain another one's begin and end: such a transaction runs under
+// the lock. The inner one, which has committed, therefore never runs twice.
 TEST(Htm, ATransactionInsideOneOnAnotherPoolEndsTheTry) {
   for (const char* const engine : htms_here()) {
     const Scratch scratch("/dev/shm");
@@ -176,7 +176,8 @@ TEST(Htm, ATransactionInsideOneOnAnotherPoolEndsTheTry) {
   }
 }
 
-// A full volatile log, a full ring, groups that are combined: room is made, not promised.
+// A full volatile log, a full ring, groups that are combined: transactions wait until there is log
+// space.
 TEST(Htm, LogsThatAreFullPushBack) {
   for (const char* const engine : htms_here())
     for (const std::uint32_t group : {0U, 20U}) {
@@ -224,15 +225,16 @@ TEST(Htm, ACrashUnderThreadsLeavesAPrefix) {
         for (std::uint64_t i = 1; i <= 400 / scale; ++i) {
           const auto receipt = rig.pool.update([&](auto& tx, Root& r) {
             const std::uint64_t total = tx(r.word[0]) + 1;
-            tx(r.word[0]) = total;           // of all
-            tx(r.word[8 + me * 8]) = i;      // of mine
-            tx(r.word[9 + me * 8]) = total;  // when
+            tx(r.word[0]) = total;           // of all threads
+            tx(r.word[8 + me * 8]) = i;      // of this thread
+            tx(r.word[9 + me * 8]) = total;  // the total at that time
           });
           if (durability == async && i % 16 == 0) receipt.wait();
           if (durability == durable || i % 16 == 0) told[me] = i;
           if (i % 20 == 0) {
             std::array<std::uint64_t, threads> least{};
-            for (std::size_t u = 0; u < threads; ++u) least[u] = told[u];  // before: it stays true
+            // Read before the image: it stays true.
+            for (std::size_t u = 0; u < threads; ++u) least[u] = told[u];
             auto image = rig.medium->durable_image();
             const std::lock_guard lock(mutex);
             images.emplace_back(std::move(image), least);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A thousand pools in one process, and pools that nobody uses: their threads take no slots of the
-// program's threads, are started when they are first needed, and sleep without a wake-up when there
-// is nothing left to do, though what was promised has been done by then.
+// A thousand pools in one process, and idle pools: their threads take no slots of the program's
+// threads, are started when they are first needed, and sleep without a wake-up when nothing is left
+// to do; what was promised has been done by then.
 #include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ struct Root {
   p<std::uint64_t> count;
 };
 
-/// Voluntary context switches of this process's threads, the calling one left out: a thread that
+/// Voluntary context switches of this process's threads, except for the calling one: a thread that
 /// waits and wakes makes one.
 std::map<int, std::uint64_t> wake_ups() {
   std::map<int, std::uint64_t> all;
@@ -43,7 +43,7 @@ std::map<int, std::uint64_t> wake_ups() {
   return all;
 }
 
-/// Whether done() comes true before a minute is over.
+/// Whether done() becomes true within a minute.
 template <class Done>
 bool comes(Done&& done) {
   for (const auto end = std::chrono::steady_clock::now() + 50s; !done();) {
@@ -53,7 +53,7 @@ bool comes(Done&& done) {
   return true;
 }
 
-/// Whether all other threads come to rest: for a second none of them wakes.
+/// Whether all other threads become idle: for a second none of them wakes.
 ::testing::AssertionResult all_sleep() {
   std::map<int, std::uint64_t> before, after;
   for (int tries = 0; tries < 30; ++tries) {
@@ -137,8 +137,7 @@ TEST_F(ManyPools, AThousandInOneProcess) {
   EXPECT_EQ(2 * count + 200 / scale, sum);
 }
 
-// A program that has reached its limit of descriptors is told what to raise; the pools that are
-// open go on.
+// At the limit of descriptors the error says which limit to raise; the open pools continue.
 TEST_F(ManyPools, TheLimitOfDescriptors) {
   rlimit before = {};
   ASSERT_EQ(0, ::getrlimit(RLIMIT_NOFILE, &before));
@@ -164,7 +163,7 @@ TEST_F(ManyPools, TheLimitOfDescriptors) {
   }
 }
 
-// Every engine, in every durability, on a file and on memory: used, then left alone.
+// Every engine, in every durability mode, on a file and on memory: used, then left idle.
 TEST_F(ManyPools, IdlePoolsOfAllEnginesDoNotWake) {
   struct Open {
     Entry entry;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What tests that take one engine apart share: the exploration by the crash explorer, a workload of
-// transactions that are rolled back, and few others, and a log that is used up over and over.
+// Shared by the tests of one engine each: the exploration by the crash explorer, a workload of
+// transactions that are mostly rolled back, and a log that is filled repeatedly.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ struct Words {
 };
 struct Oops {};
 
-/// Both models; one log for the pool on memory, and a log a thread on what behaves as a file;
-/// kills, too: what is only visible then, recovery must make durable (REDO-4).
+/// Both models; one log for the pool on memory, and one log per thread on a medium that behaves
+/// like a file; kills, too: what is only visible after a kill, recovery must make durable (REDO-4).
 template <class Workload>
 void explore_engine(const Entry& e, std::uint64_t steps, std::uint64_t at_least) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial})
@@ -43,7 +43,7 @@ void explore_engine(const Entry& e, std::uint64_t steps, std::uint64_t at_least)
     }
 }
 
-/// What one has taken back is gone when others go on.
+/// What one transaction has rolled back is not visible when others continue.
 struct TakenBack {
   using Root = Words;
   template <class Pool>
@@ -65,8 +65,8 @@ struct TakenBack {
   }
 };
 
-/// A thread's transaction over another's, then `fills` more, so that the younger one's log begins
-/// again; either one's log may be the first.
+/// A transaction of one thread overwrites another's, then `fills` more transactions follow, so that
+/// the younger one's log begins again; either one's log may be the first.
 inline void an_older_value_does_not_come_back(const Entry& e, const Shape& shape,
                                               std::uint64_t fills) {
   for (const bool swapped : {false, true}) {
@@ -113,7 +113,7 @@ inline void an_older_value_does_not_come_back(const Entry& e, const Shape& shape
   }
 }
 
-/// Rounds upon rounds of a small log, with transactions that abort; then a kill. Ids go on behind
+/// Many generations of a small log, with transactions that abort; then a kill. Ids continue after
 /// it.
 inline void go_on_in_a_small_log(const Entry& e, const Shape& shape, std::uint64_t transactions) {
   std::uint64_t id = 0;
@@ -130,7 +130,7 @@ inline void go_on_in_a_small_log(const Entry& e, const Shape& shape, std::uint64
           rig.pool.update([&](auto& tx, Words& r) { each(tx, r, 1'000'000), throw Oops(); }), Oops);
       rig.pool.view([&](auto& tx, const Words& r) { ASSERT_EQ(i, tx(r.word[i % 1000])); });
     }
-    image = rig.medium->current_image();  // as a kill leaves it
+    image = rig.medium->current_image();  // as after a kill
   }
   auto again = open_rig<Words>(e, shape, image);
   EXPECT_EQ(id, again.pool.stats().recovery.last_id);

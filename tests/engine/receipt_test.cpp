@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Receipts, on every engine and in every mode: when they say durable, what they cover, callbacks,
-// coroutines, and what becomes of them when the pool is closed or the medium fails.
+// Receipts, on every engine and in every mode: when they report durability, what they cover,
+// callbacks, coroutines, and what happens to them when the pool is closed or the medium fails.
 #include <coroutine>
 #include <future>
 
@@ -105,7 +105,7 @@ TEST_P(Receipts, AreCalledBackOnceEach) {
   EXPECT_EQ(std::this_thread::get_id(), where.get_future().get());
 }
 
-/// The least coroutine that can wait for receipts.
+/// The smallest coroutine that can wait for receipts.
 struct Task {
   struct promise_type {
     std::promise<std::uint64_t> result;
@@ -127,7 +127,7 @@ Task move_money(Pool& pool, std::uint64_t n) {
     EXPECT_GE(pool.durable_id(), i);
     sum += v;
   }
-  co_await pool.update([](auto& tx, Root& r) { tx(r.word[1]) = 5; });  // a receipt of nothing
+  co_await pool.update([](auto& tx, Root& r) { tx(r.word[1]) = 5; });  // a receipt without a value
   co_return sum;
 }
 
@@ -161,7 +161,7 @@ TEST_P(Receipts, StayValidAfterClose) {
   EXPECT_EQ(50, called) << "every callback has run when the pool is gone";
 }
 
-// LAW-2: what was read and not yet durable is waited for, by whoever returns something of it.
+// LAW-2: a thread that returns a value which it read before it was durable waits until it is.
 TEST_P(Receipts, CoverWhatWasReadAndNothingReadIsToldBefore) {
   Shape shape = this->shape(group);
   auto rig = open_rig<Root>(GetParam(), shape);
@@ -178,8 +178,8 @@ TEST_P(Receipts, CoverWhatWasReadAndNothingReadIsToldBefore) {
         },
         {});
     std::thread writer([&] { rig.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 2; }); });
-    // committed, visible, and not durable: every fence waits (a fence alone says nothing, Reproduce
-    // has its own)
+    // Committed, visible, and not durable: every fence waits (a fence alone proves nothing,
+    // Reproduce has its own).
     while (rig.pool.view([](auto& tx, const Root& r) { return tx(r.word[0]); }) != 2 ||
            in_fence == 0)
       std::this_thread::yield();
@@ -212,7 +212,7 @@ TEST_P(Receipts, CoverWhatWasReadAndNothingReadIsToldBefore) {
   }
 }
 
-// Under the strict order an acknowledged transaction is durable though an older one may not be.
+// With `held` an acknowledged transaction is durable although an older one may not be.
 TEST_P(Receipts, OfADurableUpdateDoNotWaitForAnOlderOneOfAnother) {
   if (GetParam().name == "shadow/stm") {
     auto rig = open_rig<Root>(GetParam(), this->shape(durable));
@@ -279,7 +279,7 @@ TEST_P(Receipts, OfAMediumThatFailedResolveToTheError) {
     EXPECT_EQ(durable_before, pool.durable_id());
     EXPECT_THROW(pool.close(), error);
     for (const auto& image : {raw->durable_image(), raw->current_image()}) {
-      // reopening recovers, kill or power cut
+      // Reopening recovers, after a kill or a power cut.
       const Recovered r = recover(GetParam(), image, shape);
       ASSERT_TRUE(r.status.ok()) << r.status.message();
       std::uint64_t words[2];

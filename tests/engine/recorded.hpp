@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A program of a test's own on a crash medium, recorded, then every image that a power cut may
-// leave of it: for what is no workload of crashtest.hpp, as the papers' calls and SQLite.
+// A program of a test on a crash medium, recorded, then every image that a power cut may leave of
+// it: for tests that are not workloads of crashtest.hpp, such as the papers' calls and SQLite.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,8 +24,8 @@ class Recorded {
     return medium::CrashMedium::make(o).value();
   }
 
-  /// From here on; what was done before is durable. Begins before the pool is made, or later, when
-  /// nobody is at work.
+  /// Recording begins here; everything done before is durable. Make it before the pool is made, or
+  /// later, while no thread works.
   explicit Recorded(medium::CrashMedium& medium)
       : medium_(&medium), image_(medium.begin_trace(), medium.home_bytes()) {}
   void made(const pool::Header& header) {
@@ -35,19 +35,20 @@ class Recorded {
   }
   void begin(std::uint64_t step) { medium_->begin(step); }
   void done(std::uint64_t step) { medium_->done(step + 1); }
-  /// What a process leaves that is killed now, or was by kill_after: the recording goes on there.
+  /// The medium of a process that is killed now, or was killed by kill_after; the recording
+  /// continues on it.
   std::unique_ptr<medium::CrashMedium> heir() {
     auto heir = medium_->heir();
     medium_ = heir.get();
     return heir;
   }
   [[nodiscard]] medium::CrashMedium& medium() noexcept { return *medium_; }
-  /// While the medium is there.
+  /// Call this while the medium exists.
   void end() { trace_ = medium_->end_trace(); }
 
-  /// look(tx, root, crash): the verdict on a recovered pool. Fails where one is bad, or where fewer
-  /// than `least` distinct images were judged. `from`: only points at which so many steps had
-  /// begun.
+  /// look(tx, root, crash): the verdict on a recovered pool. Fails if a verdict is bad, or if fewer
+  /// than `least` distinct images were judged. `from`: only points at which this number of steps
+  /// had begun.
   template <class Root, class Recover, class Look>
   void explore(Recover&& recover, crash::Model model, std::uint64_t most, std::uint64_t least,
                const Look& look, std::uint64_t from = 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a recorded workload says against what the program did: reads, writes, blocks; nothing of
-// what was rolled back; threads; a trace that is cut, and those of programs that were killed or
-// ended without closing; no contents.
+// A recorded workload compared with what the program did: reads, writes, blocks; nothing of what
+// was rolled back; threads; a truncated trace, and traces of programs that were killed or ended
+// without closing; no contents.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ Options options_for(const Scratch& scratch, std::string_view engine = "shadow") 
   return o;
 }
 
-/// One transaction of a trace, its ops counted by kind and kept in order.
+/// One transaction of a trace, with its operations counted by kind and kept in order.
 struct Did {
   bool update;
   Durability durability;
@@ -150,7 +150,7 @@ TEST_P(Recorder, HasTwoThreadsAndNothingOfTheirConflicts) {
   const auto trace = read(scratch.path("trace"));
   EXPECT_EQ(2 * each + 1, trace.transactions);
   EXPECT_EQ(0U, trace.rolled_back);
-  EXPECT_GE(trace.retried, aborts);  // and those that found no room in the log
+  EXPECT_GE(trace.retried, aborts);  // and those that found no log space
   EXPECT_EQ(trace.threads.size(), trace.header.threads);
   std::vector<std::uint64_t> sequences;
   for (const auto& words : trace.threads)
@@ -194,7 +194,7 @@ TEST(RecorderFile, IsCutAtItsBoundAndTheProgramGoesOn) {
   EXPECT_EQ(4096U / 24, trace.transactions);  // begin, its number, a write
 }
 
-/// What a child leaves: f runs in it.
+/// Returns the trace that a child leaves after running f.
 template <class F>
 int in_child(F f) {
   const pid_t child = ::fork();
@@ -218,8 +218,8 @@ TEST(RecorderFile, OfAKilledProgramIsReadable) {
   EXPECT_TRUE(WIFSIGNALED(status));
   const auto trace = read(scratch.path("trace"));
   EXPECT_EQ(TraceEnd::open, trace.header.end);
-  EXPECT_GE(trace.transactions, 64U);  // what was told at the 64th
-  // torn at any byte: what is whole stays readable
+  EXPECT_GE(trace.transactions, 64U);  // what was reported at the 64th
+  // Torn at any byte: the whole transactions remain readable.
   const auto size = std::filesystem::file_size(scratch.path("trace"));
   std::uint64_t before = trace.transactions;
   for (auto at = size; at >= sizeof(engine::TraceHeader); at -= 8) {
@@ -265,7 +265,7 @@ TEST(RecorderFile, ThatIsDamagedForeignOrEmptyIsRefused) {
     auto bad = good;
     bad[at] ^= std::byte{0x41};
     const Code code = code_of(bad);
-    // a count of words that is larger than the file reads as a torn end
+    // A count of words that is larger than the file reads as a torn end.
     EXPECT_TRUE(code == Code::corrupt || code == Code::incompatible ||
                 (code == Code::ok && read(scratch.path("bad")).torn))
         << "byte " << at;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What Options::recovery.progress is told: a beginning and an end by every engine, nothing of a
-// pool that was closed in order; of a long log on slow memory how far it is, stage by stage, never
-// less than before. And recovery by several threads comes to what one comes to.
+// The notifications of Options::recovery.progress: a beginning and an end from every engine,
+// nothing for a pool that was closed in order; for a long log on slow memory how far it is, stage
+// by stage, never decreasing. Also: recovery by several threads gives the same result as by one.
 #include <filesystem>
 
 #include "tests/engine/suite.hpp"
@@ -79,7 +79,7 @@ Options long_log() {
   return o;
 }
 
-// A pool with a log of some MiB, as a kill leaves it.
+// A pool with a log of a few MiB, as a kill leaves it.
 void make_long_log(const std::string& path, const std::string& copy) {
   auto pool = AnyPool<Root>::open(path, long_log());
   pool.update([](auto& tx, Root& r) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An engine that is registered after main() has begun, as the papers' are by register_engines(), is
-// one of any_engine's from the next opening on.
+// An engine that is registered after main() has begun, as register_engines() does for the papers,
+// belongs to any_engine from the next opening on.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -35,7 +35,7 @@ std::uint64_t stored_and_read(const std::string& path) {
   return pool.view([](auto& tx, const Root& root) -> std::uint64_t { return tx(root.value); });
 }
 
-// One test: a registration is the process's.
+// There is one test, because a registration belongs to the process.
 TEST(Registration, IsSeenByThePoolsThatAreOpenedAfterIt) {
   const medium::testing::Scratch scratch;
   const std::string path = scratch.path("pool");

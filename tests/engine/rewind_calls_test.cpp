@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The paper's calls over REWIND, in all twelve compositions: Listing 2 under the crash explorer,
-// many transactions of one thread, wrong use.
+// The paper's calls over REWIND, in all twelve compositions: Listing 2 with the crash explorer,
+// many transactions of one thread, and wrong use.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class RewindCalls : public EngineTest {
     for (const auto* n = list.head; n != nullptr; n = n->nxt) all.push_back(n->value);
     return all;
   }
-  /// Both ways.
+  /// Checks the links in both directions.
   static bool whole(const List& list) {
     const rewind_list::Node* before = nullptr;
     for (const auto* n = list.head; n != nullptr; before = n, n = n->nxt)
@@ -135,8 +135,8 @@ TEST_P(RewindCalls, SayWhatIsWrong) {
   EXPECT_EQ(1U, n->value);
 }
 
-// A log that others' records fill is emptied by a checkpoint, without the transaction being run
-// again; what never fits is refused, and undone.
+// A log that others' records fill is emptied by a checkpoint, without running the transaction
+// again; a transaction that can never fit is refused, and undone.
 TEST_P(RewindCalls, MakeRoom) {
   Manager tm("recording", options(), make_medium());
   for (std::uint64_t i = 0; i < 300 / scale; ++i) {

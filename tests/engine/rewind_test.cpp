@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND in all twelve compositions, taken apart by the crash explorer; with one log for the pool
-// and with a log a thread, on memory and on what behaves as a file.
+// REWIND in all twelve compositions, explored with power cuts; with one log for the pool and with
+// one log per thread, on memory and on a medium that behaves like a file.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -63,8 +63,8 @@ TEST_P(Rewind, RefusesWhatNeverFits) {
   EXPECT_EQ(1U, rig.pool.update([](auto& tx, Words& r) { return ++tx(r.word[1]); }).value());
 }
 
-// Fences of a transaction of k words: the paper's and, each of them a fence on x86, its synchronous
-// stores.
+// Fences of a transaction of k words: those of the paper, and those of its synchronous stores, each
+// of which is a fence on x86.
 TEST_P(Rewind, CostsWhatItShould) {
   const bool force = has("-fp-"), batch = has("batch"), simple = has("simple");
   if (has("-1l-")) {
@@ -81,10 +81,10 @@ TEST_P(Rewind, CostsWhatItShould) {
       write(k);
       EXPECT_EQ((k + 1) * log::AriesRecord::bytes, rig.pool.stats().log_bytes - logged) << k;
       const std::uint64_t fences = (rig.medium->counters() - before).fences;
-      const std::uint64_t append = simple ? 5 : 2;  // a record, END too
-      const std::uint64_t remove = simple ? 4 : 1;  // k records and the END before
+      const std::uint64_t append = simple ? 5 : 2;  // per record, including END
+      const std::uint64_t remove = simple ? 4 : 1;  // k records, and the END before them
       if (batch)
-        // a group is two: k words, END; no-force: both in one
+        // A group is two records: k words, END; no-force: both in one group.
         EXPECT_EQ(force ? 2 + 2 + (k + 1) * remove : 2, fences) << k;
       else
         EXPECT_EQ((k + 1) * append + (force ? (k + 1) * remove : 0), fences) << k;
@@ -92,8 +92,8 @@ TEST_P(Rewind, CostsWhatItShould) {
   }
 }
 
-// Not of the format: a pool is recovered and goes on whatever its group was. k words and END make a
-// group of so many records each; two fences a group.
+// The group is not part of the format: a pool is recovered and continues whatever its group was. k
+// words and END make groups of that number of records; two fences per group.
 TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
   if (!has("-1l-nfp-batch")) return;
   constexpr std::uint64_t k = 40;
@@ -101,7 +101,7 @@ TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
   for (const std::uint32_t group : {32U, 4U, 0U, 1000U}) {
     Shape shape = small();
     shape.rewind.log_group = group;
-    shape.ring_bytes = 1 << 20;  // a bucket of 1000 cells: none is added on the way
+    shape.ring_bytes = 1 << 20;  // a bucket of 1000 cells: none is added meanwhile
     auto rig = open_rig<Words>(GetParam(), shape, image);
     const std::uint64_t before = rig.pool.stats().recovery.last_id;
     EXPECT_EQ(image.empty() ? 0U : 2U, rig.pool.stats().recovery.transactions) << group;
@@ -120,7 +120,7 @@ TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
             << group;
       }
     }
-    image = rig.medium->current_image();  // as a kill leaves it
+    image = rig.medium->current_image();  // as after a kill
   }
   for (const std::uint32_t wrong : {1U, 1001U}) {
     Options o = small().options(GetParam());
@@ -131,8 +131,9 @@ TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
   }
 }
 
-// A crash leaves home newer than the log: what a rolled back transaction had allocated is a span of
-// small blocks by now, and neither its stores nor its CLRs may go over that span's bitmap.
+// A crash leaves the data region newer than the log: what a rolled back transaction had allocated
+// is now a span of small blocks, and neither its stores nor its CLRs may overwrite that span's
+// bitmap.
 TEST_P(Rewind, RedoesNothingOfWhatWasRolledBack) {
   static constexpr std::uint64_t sizes[] = {16, 48, 100, 300, 1000, 3000};
   std::vector<std::byte> image;
@@ -171,7 +172,7 @@ TEST_P(Rewind, KeepsTheRecordsOfACommitThatHasNotEnded) {
         [](auto& tx, Words& r) { tx(r.word[1]) = reinterpret_cast<std::uint64_t>(tx.alloc(48)); });
   };
   const auto warm = [](auto& pool) { pool.update([](auto& tx, Words& r) { tx(r.word[0]) = 1; }); };
-  std::uint64_t fences = 0;  // the last is that between a new span's bitmap and its directory word
+  std::uint64_t fences = 0;  // the last one lies between a new span's bitmap and its directory word
   {
     auto rig = open_rig<Words>(GetParam(), small());
     warm(rig.pool);
@@ -207,8 +208,8 @@ TEST_P(Rewind, KeepsTheRecordsOfACommitThatHasNotEnded) {
   EXPECT_EQ(1U, r.state.blocks.size());
 }
 
-// Force: a transaction that only allocates. The caches have written the log back, home's bits not:
-// none of its records may be gone by then.
+// Force: a transaction that only allocates. The caches have written back the log, but not the data
+// region's bits: none of its records may have been removed by then.
 TEST_P(Rewind, HasHeapBitsAtHomeBeforeTheirRecordsGo) {
   if (!has("-fp-")) return;
   const Shape shape = small();
@@ -217,7 +218,7 @@ TEST_P(Rewind, HasHeapBitsAtHomeBeforeTheirRecordsGo) {
   const auto allocate = [&] {
     return rig.pool.update([](auto& tx, Words&) { (void)tx.alloc(48); }).id();
   };
-  allocate();  // its span is made
+  allocate();  // makes its span
   std::vector<std::vector<std::byte>> images;
   rig.medium->set_fence_hooks(
       [&] {

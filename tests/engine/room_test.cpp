@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A thread that gives room in the logs up is stopped in the middle, and others go on as far as they
-// can: nothing that recovery still needs may be overwritten, or passed. (Which steps of whom fall
-// together would be a matter of luck in crash/threads_test.)
+// A thread that releases log space is stopped in the middle, and others continue as far as they
+// can: nothing that recovery still needs may be overwritten, or passed. (In crash/threads_test it
+// would be a matter of luck which steps coincide.)
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -47,7 +47,7 @@ struct Watched {
 void wait_for(const std::atomic<bool>& flag) {
   while (!flag) std::this_thread::yield();
 }
-/// Until the flag is set, or the other has had time enough to come to a halt.
+/// Waits until the flag is set, or until the other thread has had enough time to reach its stop.
 void give_time(const std::atomic<bool>& flag) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
   while (!flag && std::chrono::steady_clock::now() < end) std::this_thread::yield();
@@ -68,9 +68,9 @@ std::vector<Entry> with_rings() {
 }
 ENGINE_SUITE(Room, with_rings);
 
-// The header that gives room up is about to be written: another thread must not have that room yet.
-// Its log is a third full; then it goes on, further than its log reaches, and leaves one
-// transaction open.
+// The header that releases log space is about to be written: another thread must not have that
+// space yet. Its log is a third full; then it continues, further than its log reaches, and leaves
+// one transaction open.
 TEST_P(Room, IsGivenWhenTheHeaderSaysSo) {
   auto w = Watched::make(GetParam(), shape());
   constexpr std::size_t small = 10, large = 235, open = 180;  // lines
@@ -129,7 +129,7 @@ TEST_P(Room, IsGivenWhenTheHeaderSaysSo) {
 }
 
 /// A transaction is stopped in its commit, before the first call of the medium that is `where`;
-/// others go on; then the power is cut. (It ends later.)
+/// others continue; then the power is cut. (The stopped transaction ends later.)
 template <class Body, class Where, class Others>
 Recovered with_a_stopped_commit(const Entry& e, const Shape& shape, Watched& w, Body body,
                                 Where where, Others others) {
@@ -158,7 +158,7 @@ Recovered with_a_stopped_commit(const Entry& e, const Shape& shape, Watched& w, 
 }
 
 // A commit has drawn its id and not ended; a later one has ended. X is below both, so the later
-// one's record stays: it alone says that its id is used.
+// one's record stays: it alone proves that its id is used.
 TEST_P(Room, IsGivenUpToXOnly) {
   auto w = Watched::make(GetParam(), shape());
   std::uint64_t later = 0;
@@ -167,7 +167,7 @@ TEST_P(Room, IsGivenUpToXOnly) {
       [](auto, auto) { return true; },
       [&] {
         later = w.pool.update([](auto& tx, Lines& lines) { tx(lines.line[100].word) = 2; }).id();
-        if (is_undo(GetParam())) w.pool.checkpoint();  // shadow's would wait for the first
+        if (is_undo(GetParam())) w.pool.checkpoint();  // shadow's would wait for the first one
       });
   ASSERT_TRUE(r.status.ok()) << r.status.message();
   EXPECT_GE(r.report.last_id, later) << "an id would be given twice";
@@ -175,7 +175,8 @@ TEST_P(Room, IsGivenUpToXOnly) {
   EXPECT_EQ(0U, w.word(r, 0));
 }
 
-// A commit's record is durable, the bits of its blocks are not yet home: X must not pass it.
+// A commit's record is durable, but the bits of its blocks are not yet in the data region: X must
+// not pass it.
 TEST_P(Room, XPassesNoCommitWhoseBlocksAreNotHome) {
   if (!is_undo(GetParam())) GTEST_SKIP() << "bits are home before a commit's isolation ends";
   auto w = Watched::make(GetParam(), shape());
@@ -192,7 +193,7 @@ TEST_P(Room, XPassesNoCommitWhoseBlocksAreNotHome) {
 }
 
 class SyncRoom : public Room {};
-// under a TM that lets a second thread in while the first is stopped
+// With a TM that admits a second thread while the first one is stopped.
 std::vector<Entry> with_synchronous_persist() {
   std::vector<Entry> one;
   std::ranges::copy_if(engine::registered(), std::back_inserter(one),
@@ -202,8 +203,8 @@ std::vector<Entry> with_synchronous_persist() {
 ENGINE_SUITE(SyncRoom, with_synchronous_persist);
 
 // A commit has drawn its id and not made its record durable; a later one has. Reproduce must not
-// take the later one home and pass the first: its record, which is durable when it returns, would
-// then be below X.
+// apply the later one to the data region and pass the first: the record of the first, which is
+// durable when it returns, would then be below X.
 TEST_P(SyncRoom, ReproducePassesNoCommitThatIsInItsFence) {
   auto w = Watched::make(GetParam(), shape());
   std::atomic<bool> in_commit{false}, go_on{false};
@@ -222,7 +223,7 @@ TEST_P(SyncRoom, ReproducePassesNoCommitThatIsInItsFence) {
   wait_for(in_commit);
   const std::uint64_t later =
       w.pool.update([](auto& tx, Lines& r) { tx(r.line[100].word) = 2; }).id();
-  // it reproduces what is there after a nap
+  // It applies the existing records after a pause.
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
   while (w.pool.stats().checkpoint_id < later && std::chrono::steady_clock::now() < end)
     std::this_thread::yield();
@@ -235,7 +236,7 @@ TEST_P(SyncRoom, ReproducePassesNoCommitThatIsInItsFence) {
   ASSERT_TRUE(r.status.ok()) << r.status.message();
   EXPECT_EQ(1U, w.word(r, 0)) << "it was acknowledged";
   EXPECT_EQ(2U, w.word(r, 100));
-  if (HasFailure()) std::_Exit(1);  // its close would wait for what can't come
+  if (HasFailure()) std::_Exit(1);  // its close would wait for ever
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reproduce by replay settles home now and then: lines are written back a slice at a time, while
-// transactions go on and further records are applied (replay.hpp). Taken apart by the crash
-// explorer, with logs so small that a settlement has dozens of slices.
+// Reproduce by replay makes a checkpoint from time to time: lines are written back a slice at a
+// time, while transactions continue and further records are applied (replay.hpp). Explored with
+// power cuts, with logs so small that a checkpoint has dozens of slices.
 #include "tests/engine/recorded.hpp"
 #include "tests/engine/suite.hpp"
 
@@ -23,8 +23,8 @@ std::vector<Entry> replaying() {
 }
 ENGINE_SUITE(Settlement, replaying);
 
-// Transaction n stores n to four words, lines apart. Whatever instant the power fails at, all of a
-// prefix is there and nothing else.
+// Transaction n stores n to four words, lines apart. At whatever instant the power fails, exactly a
+// prefix is present.
 TEST_P(Settlement, LeavesAPrefixWhereverThePowerIsCut) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
     Shape shape;
@@ -36,7 +36,7 @@ TEST_P(Settlement, LeavesAPrefixWhereverThePowerIsCut) {
     Options o = shape.options(GetParam());
     auto pool = std::make_unique<AnyPool<Root>>(
         AnyPool<Root>::try_open_on("settlement", o, std::move(made), true).value());
-    pool->checkpoint();  // nobody is at work
+    pool->checkpoint();  // no thread is at work
     Recorded recorded(medium);
     recorded.made(pool->header());
     std::uint64_t n = 0;

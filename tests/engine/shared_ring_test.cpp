@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Threads that share a ring: what one appends, gives up or recycles harms no other.
+// Threads that share a ring: what one of them appends, aborts or truncates does not affect the
+// others.
 #include <atomic>
 
 #include "tests/engine/threads.hpp"
@@ -11,8 +12,8 @@ namespace {
 class SharedRing : public EngineTest {};
 ENGINE_SUITE(SharedRing, durable_isolating_ones);
 
-// Three threads, two rings. One has stored and not committed; another on its ring gives up; the
-// third commits and recycles. A kill then: what the first had stored must go.
+// Three threads, two rings. One has stored and not committed; another one on its ring aborts; the
+// third commits and makes a checkpoint. After a kill the first one's stores must be gone.
 TEST_P(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
   if (GetParam().tm == "global_lock") {
     GTEST_SKIP() << "one writer at a time";
@@ -34,7 +35,7 @@ TEST_P(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
       });
     });
     while (stage != 1) std::this_thread::yield();
-    if (GetParam().tm == "stm") {  // bias would wait for the first
+    if (GetParam().tm == "stm") {  // a biased TM would wait for the first
       std::thread second([&] {
         struct Oops {};
         try {
@@ -56,7 +57,7 @@ TEST_P(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
   }
 }
 
-// Nothing but transactions that give up: they need room in the log, and no commit ever makes some.
+// Nothing but aborting transactions: they need log space, and no commit ever releases any.
 TEST_P(SharedRing, AbortsAloneNeverFillALog) {
   Shape shape;
   shape.ring_bytes = ring_of_at_least(GetParam(), 8192);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP in both forms, where a power cut or a kill meets what the explorer's programs of one
-// thread seldom do: logs that begin again, two threads' logs, a wrap killed within, a round.
+// SoftWrAP in both variants, with power cuts and kills at instants that the explorer's programs of
+// one thread seldom reach: logs that begin again, two threads' logs, a wrap killed in the middle, a
+// round.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -28,7 +29,7 @@ AnyPool<Words> open_on(const Entry& e, const Shape& shape,
 }
 
 // Two threads overwrite a word, and the power is cut while buckets begin again (SOFTWRAP-2): the
-// base of the younger one's may be durable, that of the older one's not.
+// base of the younger one's bucket may be durable, that of the older one's not.
 TEST_P(SoftWrapCrash, AnOlderValueDoesNotComeBackWhileBucketsBeginAgain) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial})
     for (const bool swapped : {false, true}) {
@@ -39,7 +40,7 @@ TEST_P(SoftWrapCrash, AnOlderValueDoesNotComeBackWhileBucketsBeginAgain) {
           std::make_unique<AnyPool<Words>>(open_on(GetParam(), shape, std::move(made), true));
       auto& pool = *opened;
       std::atomic<int> turn{0};
-      std::vector<std::thread> threads;  // each its log, in the order of their beginning
+      std::vector<std::thread> threads;  // each has its log, in the order of their beginning
       for (std::uint64_t n = 0; n < 2; ++n) {
         threads.emplace_back([&, n] {
           pool.update([](auto& tx, Words& r) { tx(r.word[500]) = 1; });
@@ -55,7 +56,7 @@ TEST_P(SoftWrapCrash, AnOlderValueDoesNotComeBackWhileBucketsBeginAgain) {
       Recorded recorded(medium);
       recorded.made(pool.header());
       recorded.begin(0);
-      for (int i = 0; i < 4; ++i) pool.checkpoint();  // aliasing for all: a round each
+      for (int i = 0; i < 4; ++i) pool.checkpoint();  // with aliasing for all: one round each
       recorded.end();
       opened.reset();  // images are explored at its addresses
       recorded.explore<Words>(
@@ -69,7 +70,7 @@ TEST_P(SoftWrapCrash, AnOlderValueDoesNotComeBackWhileBucketsBeginAgain) {
     }
 }
 
-/// Ten words that are one number: at least what was acknowledged, at most one more.
+/// Ten words that are one number: at least the acknowledged one, at most one more.
 crash::Verdict ten_alike(auto& tx, const Words& r, const crash::Crash& crash,
                          std::uint64_t before) {
   const std::uint64_t value = tx(r.word[0]);
@@ -85,7 +86,7 @@ void set_ten(AnyPool<Words>& pool, std::uint64_t value) {
   });
 }
 
-// WRAPLOG-2: wherever the power is cut around a log's end, where its bucket begins again.
+// WRAPLOG-2: the power is cut anywhere around a log's end, where its bucket begins again.
 TEST_P(SoftWrapCrash, ALogBeginsAgain) {
   const auto turns = [](auto& pool) { return pool.stats().checkpoints; };
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
@@ -119,8 +120,8 @@ TEST_P(SoftWrapCrash, ALogBeginsAgain) {
   }
 }
 
-// REDO-4: what a kill within a wrap has left is visible, but not durable: a recovery that goes by
-// it makes it so, wherever the power is cut in that recovery.
+// REDO-4: what a kill within a wrap has left is visible, but not durable: a recovery that relies on
+// it makes it durable, wherever the power is cut in that recovery.
 TEST_P(SoftWrapCrash, WhatAKillLeavesIsMadeDurableByRecovery) {
   bool killed = true;
   for (std::uint64_t events = 0; killed; ++events) {
@@ -147,8 +148,8 @@ TEST_P(SoftWrapCrash, WhatAKillLeavesIsMadeDurableByRecovery) {
   }
 }
 
-// A power cut, or a kill, before each call of the medium while a checkpoint takes home what there
-// is.
+// A power cut, or a kill, before each call of the medium while a checkpoint writes everything to
+// the data region.
 TEST_P(SoftWrapCrash, SurvivesAPowerCutInARound) {
   const Shape shape = small();
   auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
@@ -167,7 +168,7 @@ TEST_P(SoftWrapCrash, SurvivesAPowerCutInARound) {
       images.push_back(medium.recording().current_image());
     });
     pool.checkpoint();
-    pool.update([](auto&, Words&) {});  // the round's thread may be at its end yet
+    pool.update([](auto&, Words&) {});  // the round's thread may be at its end already
     medium.before_each({});
     EXPECT_GT(images.size(), 6U);
     for (const auto& image : images) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP's two forms of aliasing as test parameters, on logs that are soon full.
+// SoftWrAP's two variants of aliasing as test parameters, on logs that are soon full.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP's engine itself, without a pool around it: a wrap that is open while tables are switched
-// under it, its end and its abort; long-running wraps.
+// SoftWrAP's engine itself, without a pool: a wrap that is open while tables are switched, its end
+// and its abort; long-running wraps.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -60,7 +60,7 @@ struct Direct {
     wrap([&](auto& c) { value = c.read(word(i)); });
     return value;
   }
-  /// What recovery makes of what is durable now.
+  /// The value that recovery gives from what is durable now.
   [[nodiscard]] std::uint64_t recovered(std::size_t i) const {
     Shape shape;
     shape.threads = 4;
@@ -96,7 +96,7 @@ TEST(SoftWrapRounds, AWrapThatIsOpenAtASwitchStoresToBothTables) {
     auto& c = d.engine->context();
     c.begin(true);
     c.write(d.word(0), 6);
-    c.write(d.word(2), 6);  // none has an alias for it yet
+    c.write(d.word(2), 6);  // none of them has an alias for it yet
     std::thread other([&] { d.engine->checkpoint().or_throw(); });
     d.await_period(1);
     EXPECT_EQ(log::TableState::full, d.engine->tables().state(0));
@@ -128,14 +128,14 @@ TEST(SoftWrapRounds, AWrapThatIsOpenAtASwitchStoresToBothTables) {
   }
 }
 
-// The same with objects, of pages that others' words are in too.
+// The same with objects, in pages that contain others' words, too.
 TEST(SoftWrapRounds, ObjectsGoHomeAndComeBackAtAnAbort) {
   for (const bool gives_up : {false, true}) {
     Direct d;
     const std::vector<std::uint64_t> old(40, 1), fresh(40, 2);
     d.wrap([&](auto& c) { c.write_words(d.word(10), old.data(), old.size()); });
     d.put(12, 3);   // it is in the page
-    d.put(60, 30);  // it is not
+    d.put(60, 30);  // it is not in the page
     auto& c = d.engine->context();
     c.begin(true);
     c.write_words(d.word(5), fresh.data(), 30);
@@ -165,8 +165,7 @@ TEST(SoftWrapRounds, ObjectsGoHomeAndComeBackAtAnAbort) {
   }
 }
 
-// The next period needs the table that the open wrap may look at: it begins when that one has
-// ended.
+// The next period needs the table that the open wrap may read: it begins when that wrap has ended.
 TEST(SoftWrapRounds, AWrapSeesOneSwitchAtMost) {
   Direct d;
   d.put(0, 1);
@@ -211,8 +210,8 @@ TEST(SoftWrapRounds, ATableThatIsTooSmallForAWrapGrows) {
   EXPECT_TRUE(d.engine->close().ok());
 }
 
-// Section IV-B: after the threshold new wraps are held back; after another the long one is aborted,
-// the tables emptied, what was closed replayed.
+// Section IV-B: after the threshold new wraps are delayed; after another threshold the long wrap is
+// aborted, the tables are emptied, and what was closed is replayed.
 TEST(SoftWrapRounds, AWrapThatNeverEndsIsAbortedAndOthersReplayed) {
   Direct d(50);
   d.put(0, 1);
@@ -224,7 +223,7 @@ TEST(SoftWrapRounds, AWrapThatNeverEndsIsAbortedAndOthersReplayed) {
   std::thread other([&] {
     d.put(2, 3);
     d.engine->checkpoint().or_throw();
-    d.put(3, 4);  // held back until the long one has gone
+    d.put(3, 4);  // delayed until the long one has ended
     done = true;
   });
   bool told = false;
@@ -253,7 +252,7 @@ TEST(SoftWrapRounds, AWrapThatNeverEndsIsAbortedAndOthersReplayed) {
   EXPECT_TRUE(d.engine->close().ok());
 }
 
-// One that ends between the two thresholds is not.
+// A wrap that ends between the two thresholds is not aborted.
 TEST(SoftWrapRounds, AWrapThatEndsLateIsNotAborted) {
   Direct d(200);
   auto& c = d.engine->context();
@@ -274,8 +273,8 @@ TEST(SoftWrapRounds, AWrapThatEndsLateIsNotAborted) {
   EXPECT_TRUE(d.engine->close().ok());
 }
 
-// One that makes no call at all can't be aborted: the others go on as far as the active table has
-// room, are told `busy` beyond, and all is well again when it has ended.
+// A wrap that makes no call at all can't be aborted: the others continue as far as the active table
+// has space, get `busy` beyond that, and everything works again when it has ended.
 TEST(SoftWrapRounds, AWrapThatMakesNoCallDoesNotBlockTheOthersForEver) {
   for (const bool closes : {false, true}) {
     Direct d(20);
@@ -308,7 +307,7 @@ TEST(SoftWrapRounds, AWrapThatMakesNoCallDoesNotBlockTheOthersForEver) {
       EXPECT_EQ(Code::busy, code);
     }).join();
     EXPECT_EQ(4U, d.recovered(3));
-    if (closes) {  // not in order: it is recovered at the next opening
+    if (closes) {  // not in order: the next opening recovers it
       EXPECT_EQ(Code::busy, d.engine->close().code());
       EXPECT_EQ(1U, d.recovered(0));
       EXPECT_EQ(3U, d.recovered(2));
@@ -318,7 +317,7 @@ TEST(SoftWrapRounds, AWrapThatMakesNoCallDoesNotBlockTheOthersForEver) {
     EXPECT_THROW((void)c.read(d.word(0)), error);
     c.rollback();
     Status s = d.engine->checkpoint();
-    // until it has been seen to have ended
+    // Until its end has been noticed.
     while (s.code() == Code::busy) s = d.engine->checkpoint();
     s.or_throw();
     EXPECT_EQ(0U, d.engine->retirer()->replays());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP in both forms: taken apart by the crash explorer; what a wrap costs; rounds that take
-// tables home, and the wraps that are open meanwhile, to the very end of one, or aborted; wraps
-// that are open for too long.
+// SoftWrAP in both variants: explored with power cuts; the cost of a wrap; rounds that write tables
+// to the data region, and wraps that are open meanwhile, that end at the very end of a round, or
+// are aborted; wraps that are open for too long.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,9 +32,9 @@ TEST_P(SoftWrap, GoesOnInASmallLogAndGivesNoIdTwice) {
   go_on_in_a_small_log(GetParam(), small(), 1000 / scale);
 }
 
-// The paper's Table I: of n words ceil((12n + 8) / 64) lines are streamed, and there is one fence
-// (its pcommit), before home has anything. With aliasing for all the wrap's thread stores nothing
-// to home.
+// The paper's Table I: for n words ceil((12n + 8) / 64) lines are streamed, and there is one fence
+// (its pcommit), before the data region has any of them. With aliasing for all the wrap's thread
+// stores nothing to the data region.
 TEST_P(SoftWrap, CostsWhatTheTableSays) {
   auto made =
       std::make_unique<WatchMedium>(medium::RecordingMedium::make(small().medium()).value());
@@ -109,7 +109,7 @@ TEST_P(SoftWrap, RefusesWhatNeverFits) {
       for (const auto& w : r.word) ASSERT_EQ(0U, tx(w));
   });
   rig.pool.update([](auto& tx, auto& all) {
-    // nearly all that a bucket has room for; more than the tables have: they grow
+    // Nearly everything that a bucket has space for; more than the tables have: they grow.
     for (std::size_t w = 0; w < 660; ++w) tx(all[0].word[w]) = w;
   });
   rig.pool.view([](auto& tx, const auto& all) {
@@ -120,7 +120,7 @@ TEST_P(SoftWrap, RefusesWhatNeverFits) {
 struct Large {
   std::array<p<std::uint64_t>, 20'000> word;
 };
-// Tables grow for objects, too, whose words they have in pages.
+// Tables also grow for objects, whose words they keep in pages.
 TEST_P(SoftWrap, TakesAnObjectThatATableHasNoRoomFor) {
   Shape shape = small();
   shape.ring_bytes = 1 << 20;
@@ -141,7 +141,7 @@ TEST_P(SoftWrap, TakesAnObjectThatATableHasNoRoomFor) {
 struct Nine {
   std::array<std::array<p<std::uint64_t>, 60>, 9> row;
 };
-// One wrap's words fill a table of 64 entries nearly, those of nine that run at once never fit: it
+// One wrap's words nearly fill a table of 64 entries, those of nine that run at once never fit: it
 // grows, and each of them ends.
 TEST_P(SoftWrap, ATableThatNineThreadsFillGrows) {
   Shape shape = small();
@@ -160,11 +160,11 @@ TEST_P(SoftWrap, ATableThatNineThreadsFillGrows) {
   });
 }
 
-// Two threads overwrite a word, in either order of their logs; the second one's log goes, the first
-// one's stays. Without X the older value would come back (SOFTWRAP-2). The mutation gate leaves X
-// out.
+// Two threads overwrite a word, in either order of their logs; the second one's log is truncated,
+// the first one's remains. Without X the older value would come back (SOFTWRAP-2). The mutation
+// gate removes X.
 TEST_P(SoftWrap, AnOlderValueInAnothersLogDoesNotComeBack) {
-  // until each bucket has begun again
+  // Until each bucket has begun again.
   an_older_value_does_not_come_back(GetParam(), small(4), 1200);
 }
 

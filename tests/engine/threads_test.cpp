@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Engines under several threads: isolation of words and bytes, more threads than rings, checkpoints
-// and growth beside writers, blocks that move between threads, and what a closed and reopened pool
-// then holds.
+// Engines with several threads: isolation of words and bytes, more threads than rings, checkpoints
+// and growth during writes, blocks that move between threads, and the contents of the pool after it
+// is closed and reopened.
 #include <atomic>
 
 #include "perdure/pool/heap.hpp"
@@ -92,8 +92,8 @@ TEST_P(Threads, MoreThreadsThanRings) {
   this->reopen(rig, shape, check);
 }
 
-// Blocks that one thread makes, another frees: allocation and free conflict with nobody but those
-// who touch the slot.
+// Blocks that one thread makes, another frees: allocation and free conflict only with transactions
+// that access the slot.
 TEST_P(Threads, BlocksMoveBetweenThreads) {
   Shape shape;
   shape.ring_bytes = 64 << 10;
@@ -123,7 +123,7 @@ TEST_P(Threads, BlocksMoveBetweenThreads) {
             tx(slot) = fresh;
           }
           if (fail) {
-            tx.free(tx.alloc(70000));  // large: its chunks go back to all
+            tx.free(tx.alloc(70000));  // large: its chunks become available to all threads
             throw Oops();
           }
         });
@@ -145,8 +145,8 @@ TEST_P(Threads, BlocksMoveBetweenThreads) {
   });
 }
 
-// Until enough has been done, not for a time: 3 writers and a thread that does nothing but
-// checkpoints; what was acknowledged last is what the pool holds after a close, and after no close.
+// The loop ends when enough has been done, not after a time: 3 writers and a thread that only makes
+// checkpoints; the pool has what was acknowledged last, after a close and without one.
 TEST_P(Threads, CheckpointsBesideWriters) {
   Shape shape;
   shape.threads = 3;
@@ -169,7 +169,7 @@ TEST_P(Threads, CheckpointsBesideWriters) {
     for (unsigned i = 0; i < each; ++i) {
       const std::size_t n = 1 + random() % 6;
       std::array<std::pair<std::size_t, std::uint64_t>, 6> writes;
-      // words interleaved: lines are shared
+      // The words are interleaved: lines are shared.
       for (std::size_t k = 0; k < n; ++k) writes[k] = {random() % 170 * 3 + me, random()};
       rig.pool.update([&](auto& tx, Root& r) {
         for (std::size_t k = 0; k < n; ++k) tx(r.word[writes[k].first]) = writes[k].second;
@@ -177,7 +177,7 @@ TEST_P(Threads, CheckpointsBesideWriters) {
       for (std::size_t k = 0; k < n; ++k) mine[me][writes[k].first] = writes[k].second;
     }
   });
-  while (checkpoints < 6) std::this_thread::yield();  // a fast writer may be done first
+  while (checkpoints < 6) std::this_thread::yield();  // a fast writer may finish first
   stop = true;
   checkpointer.join();
   const auto check = [&](const std::uint64_t* words, const char* where) {
@@ -213,7 +213,7 @@ TEST_P(Threads, ThePoolGrowsWhileTransactionsRun) {
   const std::uint64_t before = rig.pool.stats().home_bytes;
   std::atomic<bool> stop{false};
   std::atomic<unsigned> wrong{0};
-  std::thread other([&] {  // transactions that need no growth go on, checkpoints too
+  std::thread other([&] {  // transactions that need no growth continue, and so do checkpoints
     for (std::uint64_t i = 0; !stop; ++i) {
       rig.pool.update([&](auto& tx, Root& r) {
         tx(r.word[0]) = i;
@@ -224,7 +224,7 @@ TEST_P(Threads, ThePoolGrowsWhileTransactionsRun) {
       if (i % 50 == 0) rig.pool.checkpoint();
     }
   });
-  // chains of blocks that need 12 MiB
+  // Chains of blocks that need 12 MiB.
   in_threads(2, [&](int t) {
     const auto me = static_cast<std::size_t>(t);
     for (std::uint64_t i = 1; i <= 3000 / (scale > 1 ? 4 : 1); ++i)
@@ -268,19 +268,19 @@ TEST_P(Threads, ThePoolGrowsWhileTransactionsRun) {
   }
 }
 
-// A long view beside writers sees one state, whatever is freed and used anew meanwhile.
+// A long view during writes sees one state, whatever is freed and reused meanwhile.
 TEST_P(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
   if (GetParam().tm == "global_lock") {
     GTEST_SKIP() << "a view keeps writers out";
   } else {
     Shape shape;
-    shape.home_bytes = 5 * pool::chunk_bytes;  // full: what is freed is what is used next
+    shape.home_bytes = 5 * pool::chunk_bytes;  // full: what is freed is used next
     shape.max_home_bytes = 40 * pool::chunk_bytes;
     auto rig = open_rig<Root>(GetParam(), shape);
     auto& pool = rig.pool;
     std::atomic<int> stage{0};
     for (const std::size_t bytes : {65537UL, 65536UL, 40000UL}) {
-      // a large block, blocks of spans that will be dissolved
+      // A large block, and blocks of spans that will be dissolved.
       pool.update([&](auto& tx, Root& r) {
         auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc(bytes));
         std::uint64_t pattern[64];
@@ -314,14 +314,14 @@ TEST_P(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
           tx.free(static_cast<std::uint64_t*>(tx(r.slot[0])));
           tx(r.slot[0]) = nullptr;
         });
-        // spans of many classes, whose bitmaps are zeroed where the block was
+        // Spans of many classes, whose bitmaps are zeroed where the block was.
         for (std::size_t s = 1; s < 60; ++s)
           pool.update([&](auto& tx, Root& r) {
             tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + s * 40));
           });
       });
       if (views_may_run_alone(GetParam())) {
-        // it may have to wait for the view, which must not wait for it
+        // It may have to wait for the view, which must not wait for it.
         while (!writing) std::this_thread::yield();
         stage = 2;
       }
@@ -343,7 +343,8 @@ TEST_P(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
 }
 
 // A transaction that is doomed, but does not know it yet, has stored to a block that was freed
-// meanwhile. Its rollback puts an old value back: not into what has since become the heap's own.
+// meanwhile. Its rollback writes an old value back: not into memory that has since become the
+// heap's own.
 TEST_P(Threads, ADoomedWriterDoesNotScribbleOverTheHeap) {
   if (GetParam().tm == "stm") {
     Shape shape;
@@ -392,8 +393,8 @@ TEST_P(Threads, ADoomedWriterDoesNotScribbleOverTheHeap) {
   }
 }
 
-// Two pools in one transaction each, crosswise and under contention: a conflict on the one is not
-// taken for one on the other.
+// Transactions on two pools each, in opposite orders and under contention: a conflict on one pool
+// is not taken for one on the other.
 TEST_P(Threads, TransactionsOnTwoPoolsAtATime) {
   if (GetParam().tm == "global_lock") {
     GTEST_SKIP() << "one of the two would wait for the other, and that one for it";
@@ -422,12 +423,12 @@ TEST_P(Threads, TransactionsOnTwoPoolsAtATime) {
     disturber.join();
     EXPECT_EQ(1000000 - 2 * each,
               one.pool.view([](auto& tx, const Root& r) { return tx(r.word[0]); }));
-    // the inner one may commit more than once for one outer commit: they are two transactions
+    // The inner one may commit more than once per outer commit: they are two transactions.
     EXPECT_GE(two.pool.view([](auto& tx, const Root& r) { return tx(r.word[0]); }), 2 * each);
   }
 }
 
-// A lambda that catches everything does not commit half of itself.
+// A lambda that catches every exception does not commit a half of itself.
 TEST_P(Threads, ALambdaThatSwallowsEverythingRunsAgain) {
   const Shape shape;
   auto rig = open_rig<Root>(GetParam(), shape);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// WatchMedium: passes everything on to a recording medium, tells a test of each write to home, or
-// of each store, flush and fence, before it happens, and counts each thread's fences apart (an
-// engine's own thread has its own).
+// WatchMedium: passes every call on to a recording medium, notifies a test of each write to the
+// data region, or of each store, flush and fence, before it happens, and counts each thread's
+// fences separately (an engine's own thread has its own).
 #pragma once
 
 #include <array>
@@ -35,10 +35,10 @@ class WatchMedium final : public medium::Medium {
     pages_ = inner_->pages();
   }
   [[nodiscard]] medium::RecordingMedium& recording() noexcept { return *inner_; }
-  /// Set while nobody else uses the medium.
+  /// Set this while no other thread uses the medium.
   void before_home_write(HomeWrite f) { before_ = std::move(f); }
-  /// The same of all that changes what is stored, or durable, but for records that are appended to
-  /// a ring. Any time: a thread of the pool's own may use it.
+  /// The same for every call that changes what is stored, or durable, except for records that are
+  /// appended to a ring. It may be set at any time, also while a thread of the pool uses it.
   void before_each(Each f) {
     auto set = f ? std::make_shared<const Each>(std::move(f)) : nullptr;
     const std::lock_guard lock(each_mutex_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where the process can have no more threads, every engine does without its own: what was promised
-// is then done by the threads that commit and wait.
+// If the process can have no more threads, every engine works without its own: the threads that
+// commit and wait then do what was promised.
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -16,7 +16,7 @@ std::atomic<bool> no_threads{false};
 std::atomic<int> refused{0};
 }  // namespace
 
-// The C++ library calls this one in place of the C library's.
+// The C++ library calls this function instead of the C library's.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*f)(void*), void* argument) {
   if (no_threads) return ++refused, EAGAIN;
@@ -62,8 +62,8 @@ struct Root {
   std::array<p<std::uint64_t>, 256> word;
 };
 
-// Each durable engine, whose process can have no more threads from before the pool is opened until
-// after it is closed.
+// Each durable engine, in a process that can have no more threads from before the pool is opened
+// until after it is closed.
 class WithoutThreads : public EngineTest {};
 ENGINE_SUITE(WithoutThreads, durable_ones);
 

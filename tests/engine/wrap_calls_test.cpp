@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The paper's calls over SoftWrAP, in both forms: Algorithm 2 under the crash explorer, nesting,
-// objects, wrong use.
+// The paper's calls over SoftWrAP, in both variants: Algorithm 2 with the crash explorer, nesting,
+// objects, and wrong use.
 #include "papers/softwrap/wrap_calls.hpp"
 
 #include <gtest/gtest.h>
@@ -104,7 +104,7 @@ TEST_P(WrapCalls, NestFlatAndAreUndoneAsOne) {
   sw.close();
 }
 
-// Objects across pages, at any byte, over scalars and under them.
+// Objects across pages, at any byte, that contain scalars or lie inside them.
 TEST_P(WrapCalls, ReadAndWriteObjects) {
   Wraps sw("recording", options(1 << 17), make_medium(1 << 17));
   std::vector<unsigned char> model(6000), got(6000);
@@ -156,13 +156,13 @@ TEST_P(WrapCalls, SayWhatIsWrong) {
   EXPECT_EQ(Code::invalid, code_of([&] { sw.pfree(&sw.root().x); }));
   EXPECT_EQ(Code::invalid, code_of([&] { sw.checkpoint(); }));
   EXPECT_EQ(Code::invalid, code_of([&] { sw.close(); }));
-  sw.wrapStore(&sw.root().x, 7);  // it is open still
+  sw.wrapStore(&sw.root().x, 7);  // it is still open
   sw.wrapClose();
   EXPECT_EQ(7, sw.wrapLoad(&sw.root().x));
 }
 
-// Half a bucket is any wrap's, however much others have used; one that needs more than there is is
-// rolled back.
+// Any wrap can have half a bucket, however much others have used; a wrap that needs more than a
+// bucket has is rolled back.
 TEST_P(WrapCalls, FindRoom) {
   Wraps sw("recording", options(), make_medium());
   const std::size_t half = (aliases_for_all(GetParam()) ? ring_bytes / 3 : ring_bytes) / 2 - 500;

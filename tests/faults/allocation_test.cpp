@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // ALLOC-1 through Pool<>: a new pool takes little of the disk and grows with use; on a full disk,
-// and as a copy without its holes, it says `full`, loses nothing, is not poisoned, and works again
-// when there is room. That no byte is stored where nothing is allocated every medium asserts in
-// every test; here every single allocation is refused once.
+// and as a copy without its holes, it reports `full`, loses nothing, is not poisoned, and works
+// again when there is space. In every test every medium asserts that no byte is stored where
+// nothing is allocated; here every single allocation is refused once.
 #include <set>
 
 #include "faults.hpp"
@@ -17,7 +17,7 @@ namespace {
 std::vector<Case> every_engine(std::initializer_list<const char*> media) {
   std::vector<Case> all;
   for (const engine::Entry& e : engine::registered()) {
-    // what does not isolate has the same log
+    // Instances that do not isolate have the same log.
     if (!e.runs_here().ok() || e.isolation != Isolation::full) continue;
     for (const char* medium : media) {
       all.push_back({std::string(e.name), medium, durable});
@@ -33,7 +33,7 @@ std::vector<Case> every_engine(std::initializer_list<const char*> media) {
 class NewPool : public ::testing::TestWithParam<Case> {
  protected:
   const bool keeps = !GetParam().engine.starts_with("volatile");
-  Options options() const {  // all sizes as they come
+  Options options() const {  // all sizes have their defaults
     Options o;
     o.engine = GetParam().engine;
     o.medium = GetParam().medium;
@@ -138,9 +138,9 @@ class LogOnAFullDisk : public ::testing::TestWithParam<Case> {
   const std::string path = scratch.path();
 };
 
-// The log's first pass comes to where the disk has no block for it: `full`, again and again, and
-// nothing else. What was acknowledged is there, what was refused is not; with room again it goes
-// on; killed, it has all of it.
+// The log's first pass reaches a place for which the disk has no block: `full`, repeatedly, and
+// nothing else. What was acknowledged is present, what was refused is not; when there is space it
+// continues; after a kill everything is there.
 TEST_P(LogOnAFullDisk, IsFullAndGoesOnWithRoom) {
   on_a_small_disk(scratch, "12m", [&] {
     void* const shared =
@@ -193,7 +193,7 @@ TEST_P(LogOnAFullDisk, ClosesAndOpens) {
     TestPool again = TestPool::open(path, options());
     EXPECT_EQ(steps_in(again), 40U);
     expect_sound(again);
-    // the log begins anew, in what is allocated of it
+    // The log begins anew, in its allocated part.
     again.update([](auto& tx, Root& root) { step(tx, root, 41); });
     EXPECT_EQ(steps_in(again), 41U);
   });
@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, LogOnAFullDisk, ::testing::ValuesIn(logging_en
 
 // --- a copy without holes ------------------------------------------------------------------------
 
-/// Blocks of which the most is zeros, and a few full ones.
+/// Blocks that are mostly zeros, and a few full ones.
 struct Sparse {
   static constexpr std::size_t blocks = 24;
   static constexpr std::uint64_t bytes = 100'000;
@@ -253,8 +253,8 @@ class SparseCopy : public ::testing::TestWithParam<Case> {
     const CheckReport report = pool.check();
     EXPECT_TRUE(report.ok()) << report.problems.front();
   }
-  // The copy lies on a disk that is full: whatever asks for blocks is refused, and changes nothing.
-  // With room all of it is there.
+  // The copy lies on a full disk: every call that needs blocks is refused, and changes nothing.
+  // With space, everything is present.
   void refused_then_there(std::size_t n) {
     ASSERT_TRUE(copy_sparsely(original.path(), path));
     Filler filler(scratch.path("filler"));
@@ -357,7 +357,7 @@ class Refused : public ::testing::TestWithParam<Case> {
 };
 
 // The n-th allocation is refused, for every n, of the first session or of the one that recovers.
-// The call says `full`; the same call again succeeds, and nothing is lost.
+// The call reports `full`; the same call succeeds when repeated, and nothing is lost.
 TEST_P(Refused, AtEveryCall) {
   using Call = medium::FaultyMedium::Call;
   for (std::uint64_t n = 1, last = ~std::uint64_t{0}; n <= last; ++n) {

@@ -62,7 +62,7 @@ class CCallErrors : public ::testing::TestWithParam<Case> {
         throw std::runtime_error(perdure_message());
     return pool;
   }
-  // Opens what is there without faults: it has from `least` to `most` steps. Removes it.
+  // Opens the pool without faults: it has from `least` to `most` steps. Removes it.
   void expect_steps(std::uint64_t least, std::uint64_t most, const Answer& a) const {
     perdure_pool* pool = nullptr;
     ASSERT_EQ(open(&pool), PERDURE_OK)
@@ -97,7 +97,7 @@ class CCallErrors : public ::testing::TestWithParam<Case> {
   }
 
   const Options options = small(GetParam());
-  Scratch scratch;  // in memory: nth_call_test.cpp does it on a disk
+  Scratch scratch;  // in memory: nth_call_test.cpp runs on a disk
   const std::string path = scratch.path();
 };
 

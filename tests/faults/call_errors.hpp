@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of the interface's errors share: the n-th call fails inside one call of the
+// Shared by the tests of the interface's errors: the n-th call fails inside one call of the
 // interface, for n = 1, 2, ... until none does.
 //
-// All n of a case run in one child process, so that what one of them leaves behind is seen by the
-// next. The child writes which fault it is at to memory that the test shares.
+// All n of a case run in one child process, so that each run sees what the previous one left
+// behind. The child writes the present fault to memory that it shares with the test.
 // Thread safety: none needed.
 #pragma once
 
@@ -24,11 +24,11 @@ namespace perdure::faults {
 
 using interposed::Fault, interposed::Kind;
 
-/// What a call answered.
+/// The result of a call.
 struct Answer {
   bool fired = false;            ///< a call below it failed
-  const char* what = "nothing";  ///< which
-  Code code = Code::ok;          ///< that it returned or threw
+  const char* what = "nothing";  ///< the name of that call
+  Code code = Code::ok;          ///< the code that it returned or threw
   bool bad_alloc = false;        ///< it threw std::bad_alloc
   bool later = false;            ///< later calls failed, too
   std::string text;
@@ -40,7 +40,7 @@ template <class F>
 Answer with_fault(const Fault& fault, F&& f) {
   Answer a;
   a.later = fault.and_later;
-  std::optional<Status> status;  // of an exception, copied when the fault is no longer armed
+  std::optional<Status> status;  // of an exception; copied when the fault is no longer armed
   interposed::arm(fault);
   try {
     Status returned = f();
@@ -67,7 +67,7 @@ Answer with_fault(const Fault& fault, F&& f) {
   return a;
 }
 
-/// The bytes of a file where it has any: a pool as a kill leaves it.
+/// The non-zero bytes of a file: a pool as a kill leaves it.
 class Image {
  public:
   static Image of(const std::string& path) {
@@ -102,7 +102,7 @@ class Image {
 
 inline std::vector<std::string> open_files() {
   std::vector<std::string> names;
-  std::error_code gone;  // the directory's own
+  std::error_code gone;  // the directory itself is gone
   for (const auto& e : std::filesystem::directory_iterator("/proc/self/fd"))
     names.push_back(std::filesystem::read_symlink(e.path(), gone));
   std::sort(names.begin(), names.end());
@@ -117,12 +117,12 @@ inline constexpr Fault kinds[] = {{Kind::call},
                                   {Kind::allocation, 0, true},
                                   {Kind::thread, 0, true}};
 
-/// Whether a file may be left: where every system call fails, its removal does so, too.
+/// Whether a file may remain: if every system call fails, so does its removal.
 inline bool may_leave_a_file(const Fault& fault) {
   return fault.kind == Kind::call && fault.and_later;
 }
 
-/// All n with PERDURE_NTH_CALL=all; else every one of the first 4, then one in 8 at random, by a
+/// All n with PERDURE_NTH_CALL=all; otherwise each of the first 4, then one in 8 at random, with a
 /// seed that is the same at each run.
 inline bool is_chosen(std::uint64_t n, std::uint64_t& seed) {
   static const bool all = [] {
@@ -133,8 +133,8 @@ inline bool is_chosen(std::uint64_t n, std::uint64_t& seed) {
   return all || n <= 4 || (seed >> 33) % 8 == 0;
 }
 
-/// In a child: calls `one(fault)` for each kind and n until it says that no call failed. Returns
-/// how many did.
+/// In a child: calls `one(fault)` for each kind and n until it reports that no call failed. Returns
+/// the number of failed calls.
 template <class F>
 std::uint64_t each_fault(const char* call, F&& one) {
   struct Shared {

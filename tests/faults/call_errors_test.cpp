@@ -2,7 +2,7 @@
 //
 // Every call of the C++ interface gives the errors that it lists and no others, whichever call
 // below it fails: it never aborts, hangs or leaves a descriptor or a file behind, and what was
-// acknowledged is there when the pool is opened again without faults.
+// acknowledged is present when the pool is opened again without faults.
 #include "call_errors.hpp"
 
 #include <future>
@@ -39,13 +39,13 @@ class CallErrors : public ::testing::TestWithParam<Case> {
       root.names.erase(tx, 100);
     });
   }
-  // A failed call's code is listed; the faults here are no reason for any other.
+  // A failed call's code is listed; the faults here are not a reason for any other.
   static void expect_listed(const Answer& a, const Codes& codes, bool may_lack_memory = true) {
     if (a.ok()) return;
     EXPECT_TRUE(a.fired) << "failed without a fault: " << a.text;
     EXPECT_TRUE(a.bad_alloc ? may_lack_memory : codes.contains(a.code)) << a.what << ": " << a.text;
   }
-  // Opens what is there without faults: it has from `least` to `most` steps. Removes it.
+  // Opens the pool without faults: it has from `least` to `most` steps. Removes it.
   void expect_steps(std::uint64_t least, std::uint64_t most, const Answer& a) const {
     {
       auto pool = TestPool::try_open(path, options);
@@ -63,7 +63,7 @@ class CallErrors : public ::testing::TestWithParam<Case> {
     for (const auto& e : std::filesystem::directory_iterator(scratch.folder()))
       if (e.path() != path) ADD_FAILURE() << a.what << ": " << a.text << ": left " << e.path();
   }
-  // The pool that is there, of five steps, is opened.
+  // Opens the existing pool, which has five steps.
   void open_case() const {
     const Image image = Image::of(path);
     each_fault("open", [&](const Fault& fault) {
@@ -75,14 +75,15 @@ class CallErrors : public ::testing::TestWithParam<Case> {
       return a.fired;
     });
   }
-  // After an update of step `n` that answered `a`: the pool goes on with or without it, or is
-  // poisoned. Opened again, closed in order or as a kill leaves it, it has what was acknowledged.
+  // Called after an update of step `n` with the result `a`: the pool continues with or without it,
+  // or is poisoned. Opened again, after an orderly close or as a kill leaves it, it has what was
+  // acknowledged.
   void expect_goes_on(TestPool pool, std::uint64_t n, const Answer& a, bool killed) const {
     std::uint64_t least = a.ok() ? n : n - 1, most = n;
     Code seen = code_of([&] { least = most = steps_in(pool); });
     if (seen == Code::ok) {
       EXPECT_EQ(least, a.ok() ? n : n - 1) << a.what << ": " << a.text;
-      // A medium that failed after the commit, where it looks ahead, says so to the next one.
+      // A medium that failed after the commit, while it looked ahead, reports it to the next call.
       const Code next = code_of(
           [&] { pool.update(durable, [&](auto& tx, Root& root) { step(tx, root, least + 1); }); });
       EXPECT_TRUE(next == Code::ok || next == Code::poisoned)
@@ -92,7 +93,7 @@ class CallErrors : public ::testing::TestWithParam<Case> {
       seen = next;
     } else {
       EXPECT_EQ(seen, Code::poisoned) << a.what << ": " << a.text;
-      // Where there is no memory for the pool's own thread, that poisons it.
+      // If there is no memory for the pool's own thread, that poisons the pool.
       EXPECT_TRUE(!a.bad_alloc || a.later)
           << a.what << ": a transaction that changed nothing has poisoned the pool";
       if (a.bad_alloc) most = least;
@@ -110,8 +111,8 @@ class CallErrors : public ::testing::TestWithParam<Case> {
     }
     expect_steps(least, most, a);
   }
-  // A pool whose `n` steps were acknowledged, after a call that answered `a`, is closed or dropped
-  // and opened again.
+  // A pool whose `n` steps were acknowledged, after a call with the result `a`, is closed or
+  // dropped and opened again.
   void expect_steps_in_order(TestPool pool, std::uint64_t n, const Answer& a) const {
     std::uint64_t there = n;
     const auto seen = code_of([&] { there = steps_in(pool); });
@@ -146,7 +147,7 @@ class CallErrors : public ::testing::TestWithParam<Case> {
 
   const Options options = options_of(GetParam());
   const bool keeps = !GetParam().engine.starts_with("volatile");
-  Scratch scratch;  // in memory: nth_call_test.cpp does it on a disk
+  Scratch scratch;  // in memory: nth_call_test.cpp runs on a disk
   const std::string path = scratch.path();
   const Codes of_opening{Code::io, Code::full, Code::out_of_memory, Code::too_many_threads};
 };
@@ -190,7 +191,7 @@ TEST_P(CallErrors, UpdateFirst) {
 TEST_P(CallErrors, UpdateLarge) {
   update_case(4, GetParam().durability, [](auto& tx, Root& root) {
     tx(root.block) = tx.alloc(5 * MiB);  // grows
-    std::byte* blocks[80];               // more than the first rooms of lists hold
+    std::byte* blocks[80];               // more than the initial capacity of the lists
     for (auto& b : blocks) b = tx.alloc(24);
     const std::uint64_t word = 7;
     std::byte* const at = tx(root.block);
@@ -204,7 +205,7 @@ TEST_P(CallErrors, UpdateAsync) {
   update_case(1, async, [](auto&, Root&) {});
 }
 
-// The updates about the one at which the engine first truncates its log. Each logs more than 2,000
+// The updates around the one at which the engine first truncates its log. Each logs more than 2,000
 // bytes.
 TEST_P(CallErrors, UpdateThatTruncates) {
   if (GetParam().medium == "file")
@@ -256,7 +257,8 @@ TEST_P(CallErrors, WhenDurable) {
     EXPECT_TRUE(status.ok() || status.code() == Code::poisoned) << status.message();
     if (a.ok() && status.ok()) {
       expect_steps_in_order(std::move(pool), 2, a);
-    } else {  // nobody was told that the second step is durable: the pool's own thread may have met the fault, too
+    } else {
+      // The second step was not acknowledged: the pool's own thread may have met the fault, too.
       { const TestPool gone = std::move(pool); }
       expect_steps(1, 2, a);
     }
@@ -321,7 +323,7 @@ TEST_P(CallErrors, Close) {
     });
 }
 
-// A thread for which there is no number: each call says so, and ends; so does the destructor.
+// A thread for which there is no slot: each call reports it, and returns; so does the destructor.
 TEST_P(CallErrors, MoreThreadsThanNumbers) {
   EXPECT_EQ(in_child([&] {
               ::alarm(55);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // LAW-10 for the words that say how a log is read: every bit of each of them is flipped, zero
-// words included, in pools that were killed with work in the log. Recovery refuses what it finds,
-// with its place and nothing written, or ends as it does without the flip; and it touches nothing
-// outside log and home. tests/conformance/laws_test.cpp has the same for the records.
+// words included, in pools that were killed with work in the log. Recovery refuses the damage, with
+// its place and nothing written, or ends as it does without the flip; and it accesses nothing
+// outside log and data region. tests/conformance/laws_test.cpp does the same for the records.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -31,7 +31,7 @@ struct Root {
   ptr<std::uint64_t> block;
 };
 
-/// The n-th transaction, n from 1.
+/// Transaction n, from 1.
 template <class Tx>
 void step(Tx& tx, Root& r, std::uint64_t n) {
   tx(r.count) = n;
@@ -48,7 +48,7 @@ Shape shape_of(const Entry& e) {
   return s;
 }
 
-/// What kills leave: between two transactions, and in the middle of one, at a fence each.
+/// The images that kills leave: between two transactions, and in the middle of one, at each fence.
 std::vector<std::vector<std::byte>> killed(const Entry& e, const Shape& shape) {
   medium::RecordingMedium* raw = nullptr;
   auto made = medium::RecordingMedium::make(shape.medium()).value();
@@ -106,7 +106,8 @@ class ControlWords : public EngineTest {
   struct Tally {
     std::uint64_t refused = 0, same = 0;
   };
-  /// Flips the bit and recovers. `must_open`: another copy has all that the flip has hurt.
+  /// Flips the bit and recovers. `must_open`: another copy has everything that the flip has
+  /// damaged.
   void flip(GuardedMemory& memory, const Outcome& whole, std::uint64_t offset, unsigned bit,
             bool must_open, Tally& tally) const {
     memory.restore();
@@ -168,8 +169,8 @@ TEST_P(ControlWords, OfTheLog) {
     for (std::uint64_t at = begin; at < begin + 64 && !HasFatalFailure(); at += 8)
       flip_all(memory, whole, at, false, tally);
     if (!is_rewind(GetParam())) continue;
-    // A list's nodes, an index's, buckets: every line but the records, which have a checksum over
-    // all of them.
+    // A list's nodes, an index's, buckets: every line except for the records, which have a checksum
+    // over the whole record.
     const std::uint64_t seed = log::ring_seed(header.uuid, header.epoch, 0);
     for (std::uint64_t line = begin + 64; line < end && !HasFatalFailure(); line += 64) {
       log::AriesRecord record;
@@ -191,7 +192,7 @@ TEST_P(ControlWords, OfTheLog) {
 }
 
 /// What an earlier build would have left in place of this log of REWIND's: bare words, and the seed
-/// for a stamp.
+/// as a stamp.
 void make_first_form(std::vector<std::byte>& image, const pool::Header& header) {
   const std::uint64_t begin = pool::ring_offset(header, 0),
                       seed = log::ring_seed(header.uuid, header.epoch, 0);
@@ -212,8 +213,8 @@ void make_first_form(std::vector<std::byte>& image, const pool::Header& header) 
   }
 }
 
-// Pools of earlier builds: a flip may go unseen in a bare word, but what it leads to lies in the
-// log, and what is refused was not written to.
+// Pools of earlier builds: a flip in a bare word may go unnoticed, but the address that it leads to
+// lies in the log, and a refused pool was not written to.
 TEST_P(ControlWords, OfAListOfTheFirstForm) {
   if (!is_rewind(GetParam())) GTEST_SKIP() << "tests/log has the others";
   const Shape shape = shape_of(GetParam());

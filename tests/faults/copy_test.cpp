@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A pool's file that was copied piece by piece while the program wrote to it. No copy like that can
-// be made sound; it must be refused, or its check must say what is wrong, and nothing may crash on
+// A pool's file that was copied piece by piece while the program wrote to it. No such copy can be
+// made sound; it must be refused, or its check must report what is wrong, and nothing may crash on
 // it. A copy of a pool that is closed, or whose program was killed, is as good as the pool.
 #include "faults.hpp"
 
@@ -48,13 +48,13 @@ TEST_P(Copy, OfALivePoolIsRefused) {
     return;
   }
   EXPECT_FALSE(records) << "opened, though its log has gone round since its header was read";
-  const CheckReport report = opened->check();  // whatever it says, it returns
+  const CheckReport report = opened->check();  // whatever its result, it returns
   std::printf("[          ] opened; check() has %zu complaints\n", report.problems.size());
 }
 
 TEST_P(Copy, OfAPoolWhoseProgramWasKilledIsTheSamePool) {
   ASSERT_EQ(0, in_child([&] {
-              // never closed
+              // It is never closed.
               auto* const pool = new TestPool(TestPool::open(path, small(GetParam())));
               for (std::uint64_t n = 1; n <= 2000; ++n)
                 pool->update([&](auto& tx, Root& root) { step(tx, root, n); });

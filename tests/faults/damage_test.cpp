@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Damaged files: bits flipped in header and log, files cut short, foreign files, other layouts,
-// engines, versions: each refused by name, with not a byte written (LAW-10); what can't be told
-// from a torn last record is cut, and nothing else.
+// Damaged files: bits flipped in header and log, truncated files, foreign files, other layouts,
+// engines, versions: each is refused with its reason, without a byte written (LAW-10); what can't
+// be distinguished from a torn last record is cut, and nothing else.
 #include "faults.hpp"
 #include "papers/engines.hpp"
 
 namespace perdure::faults {
 namespace {
 
-/// The pool's file as it was, to be put back after every opening that wrote.
+/// The original bytes of the pool's file, to be restored after every opening that wrote.
 class Image {
  public:
   explicit Image(std::string path) : path_(std::move(path)), bytes_(read_all(path_)) {}
@@ -29,11 +29,11 @@ class Image {
 
 class Damage : public ::testing::TestWithParam<Case> {
  protected:
-  // So many steps, and a log so large, that it is not recycled meanwhile. Undo logs a record a
-  // line; a record on a file takes a block.
+  // The number of steps, and a log so large that it is not truncated meanwhile. Undo logs one
+  // record per line; a record on a file takes a block.
   const bool undo = GetParam().engine == "undo", file = GetParam().medium == "file";
   const std::uint64_t steps = undo ? 3 : file ? 5 : 8;
-  // the rest: every byte
+  // The others test every byte.
   const bool sampled =
       file || GetParam().engine == "shadow/global_lock" || GetParam().durability == async;
   Options options() const {
@@ -46,18 +46,18 @@ class Damage : public ::testing::TestWithParam<Case> {
   const std::string path = scratch.path();
 };
 
-// One bit of every byte of the log's records: damage is named, never skipped. The last record's: it
-// is cut, as a torn one.
+// One bit of every byte of the log's records: damage is reported, never skipped. Damage of the last
+// record: it is cut, like a torn one.
 TEST_P(Damage, FlipsInTheLog) {
   if (GetParam().engine.starts_with("rewind"))
     GTEST_SKIP() << "its log is a list: conformance_laws_test goes through it word by word";
-  // Where the records lie: read as recovery reads them.
+  // The places of the records, read as recovery reads them.
   struct Extent {
     std::uint64_t begin, end, padded;
   };
   std::vector<Extent> records;
   pool::Header h{};
-  // Reproduce by replay may have recycled some before the process ended: then another is tried.
+  // Reproduce by replay may have truncated a part before the process ended: then it is tried again.
   for (int tries = 0; tries < 40 && records.size() < steps; ++tries) {
     std::filesystem::remove(path);
     records.clear();
@@ -106,10 +106,10 @@ TEST_P(Damage, FlipsInTheLog) {
       ASSERT_EQ(n, steps - 1) << "neither the last state nor the one before, at " << at;
       ++cut;
     }
-    // Undo's commit record, once durable, is followed by its heap bits: damaged afterwards, it
+    // After undo's commit record is durable, its heap bits follow: if it is damaged afterwards, it
     // rolls back the data, not the bits.
     if (!undo || n == steps) expect_sound(*pool);
-    pool = failure(Code::closed, "", "");  // gone before its file is put back
+    pool = failure(Code::closed, "", "");  // closed before its file is restored
     image.restore();
   };
   const std::uint64_t every = sanitized ? 31 : sampled ? 11 : 1;
@@ -127,7 +127,7 @@ TEST_P(Damage, FlipsInTheLog) {
               static_cast<unsigned long long>(cut), static_cast<unsigned long long>(unseen));
 }
 
-// Beyond the records lies what earlier laps left, or zeros: a flip there changes nothing.
+// Beyond the records lies what earlier generations left, or zeros: a flip there changes nothing.
 TEST_P(Damage, FlipsInTheUnusedLog) {
   make_unclean(path, options(), steps);
   Image image(path);
@@ -143,11 +143,12 @@ TEST_P(Damage, FlipsInTheUnusedLog) {
   }
 }
 
-// Either copy of the header may be damaged in any byte: the other serves. Both: refused.
+// Either copy of the header may be damaged in any byte: the other one is used. If both are damaged,
+// the pool is refused.
 TEST_P(Damage, FlipsInTheHeader) {
   make_unclean(path, options(), steps);
   Image image(path);
-  // every byte: tests/pool, on the header alone
+  // Every byte is tested in tests/pool, on the header alone.
   const std::uint64_t stride = sanitized ? 173 : sampled || undo ? 83 : 23;
   for (const std::uint64_t copy : {pool::header_a, pool::header_b}) {
     for (std::uint64_t at = 0; at < sizeof(pool::Header); at += stride) {
@@ -180,13 +181,14 @@ TEST_P(Damage, CutAtEvery512Bytes) {
   Image image(path);
   const std::string short_path = scratch.path("short");
   for (std::uint64_t n = 0; n < image.bytes().size(); n += 512 * (sanitized ? 9 : 1)) {
-    // Made longer and longer: writing whole files for every length would be most of the work.
+    // The file is made longer in steps: writing whole files for every length would be most of the
+    // work.
     if (n == 0) write_all(short_path, "");
     const std::uint64_t from = std::filesystem::file_size(short_path);
     poke(short_path, from, image.bytes().data() + from, n - from);
     const auto before = std::filesystem::last_write_time(short_path);
     Options o = options();
-    // where a pool may be created, an empty file becomes one: pool/create_test.cpp
+    // If a pool may be created, an empty file becomes one: pool/create_test.cpp.
     o.create = n != 0;
     const auto pool = TestPool::try_open(short_path, o);
     ASSERT_FALSE(pool.ok()) << n;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A program that runs without standard descriptors (0, 1 and 2 closed, as some daemons are started)
-// opens a pool, prints 130 KB to both outputs, and is killed. The pool must hold all that was
-// acknowledged: no descriptor of the library may ever be 0, 1 or 2, and none may outlive an exec.
-// Every registered engine, on each medium that needs no special hardware.
+// opens a pool, prints 130 KB to both outputs, and is killed. The pool must contain everything that
+// was acknowledged: no descriptor of the library may ever be 0, 1 or 2, and none may outlive an
+// exec. Every registered engine, on each medium that needs no special hardware.
 #include <dirent.h>
 
 #include <atomic>
@@ -47,7 +47,7 @@ std::string target_of(int fd) {
   return n < 0 ? std::string("closed") : std::string(text);
 }
 
-// Prints to the two outputs, whatever they are by now: through stdio, as a program does, and by
+// Prints to the two outputs, whatever they are now: through stdio, as a program does, and with
 // write().
 void print_130_KB() {
   const std::string line(1000, 'x');
@@ -121,8 +121,8 @@ TEST_P(Descriptors, StandardOnesAreNeverThePools) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, Descriptors, ::testing::ValuesIn(every_engine()), CaseName());
 
-// The program that takes the process over has none of them. Its own list of descriptors is written
-// to a file.
+// The program that replaces the process has none of them. It writes its own list of descriptors to
+// a file.
 TEST(Exec, LeavesNoDescriptorOfAPool) {
   for (const char* medium : {"emulated", "file"}) {
     Scratch scratch;

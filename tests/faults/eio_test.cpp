@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A medium that fails (EIO from a fence, an append, a growth), injected at the n-th call, for every
-// n: LAW-9. The pool is poisoned, nothing is acknowledged after, open receipts resolve to the
-// error, nothing is tried again; reopening recovers what was acknowledged.
+// n: LAW-9. The pool is poisoned, nothing is acknowledged afterwards, open receipts resolve to the
+// error, nothing is retried; reopening recovers what was acknowledged.
 //
 // A failed fence makes its record neither durable nor undone: after reopening the transaction may
-// be there or not, whole (LAW-1).
+// be present or not, but whole (LAW-1).
 #include <atomic>
 #include <coroutine>
 #include <thread>
@@ -56,7 +56,7 @@ class Eio : public ::testing::TestWithParam<Case> {
   const std::string path = scratch.path();
 };
 
-// One thread; the n-th fence (or append) from the opening on fails, in every n: opening,
+// One thread; the n-th fence (or append) from the opening on fails, for every n: during opening,
 // committing, checkpointing, closing.
 TEST_P(Eio, AtEveryCall) {
   make_clean(path, options(), 0);
@@ -66,7 +66,7 @@ TEST_P(Eio, AtEveryCall) {
   for (const Call call : {Call::fence, Call::append}) {
     std::uint64_t skip = 1;
     for (std::uint64_t n = 1; n < all * 4; n += skip) {
-      // every one of the first, which opening makes
+      // Each of the first calls, which opening makes.
       skip = n > 24 ? (sanitized ? 17 : file ? 5 : 3) : 1;
       poke(path, 0, image.data(), image.size());
       ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(image.size())), 0);
@@ -139,7 +139,7 @@ TEST_P(Eio, AtEveryCall) {
               static_cast<unsigned long long>(closed));
 }
 
-// Several threads at once, and every way to wait for a receipt.
+// Several threads at once, and every way of waiting for a receipt.
 TEST_P(Eio, OthersAreTold) {
   make_clean(path, options(), 1);
   for (std::uint64_t round = 0; round < (sanitized ? 6 : 30); ++round) {
@@ -207,7 +207,7 @@ TEST_P(Eio, OthersAreTold) {
   }
 }
 
-// A receipt that is waited for, or awaited, while the medium fails.
+// A thread waits for a receipt, or a coroutine awaits it, while the medium fails.
 TEST_P(Eio, ReceiptsResolveToTheError) {
   make_clean(path, options(), 1);
   struct Task {
@@ -236,7 +236,7 @@ TEST_P(Eio, ReceiptsResolveToTheError) {
     TestPool pool = open(faulty).value();
     faulty->fail(Call::fence, 1, EIO);
     try {
-      // the strict order has to wait for its fence
+      // `held` must wait for its fence.
       auto receipt = pool.update(async, [](auto& tx, Root& root) { step(tx, root, 2); });
       receipt.then([](auto f) { f(); }, [&](Status s) { then = std::move(s), called = true; });
       await(receipt);
@@ -290,7 +290,7 @@ TEST_P(Eio, Growth) {
                 });
               }),
               Code::ok);
-    // a view that can't be mapped, once the medium has grown
+    // A mapping that fails after the medium has grown.
     faulty.fail(Call::map_view, 1, ENOMEM);
     EXPECT_EQ(code_of([&] { pool.update([&](auto& tx, Root&) { (void)tx.alloc(4 * MiB); }); }),
               Code::out_of_memory);

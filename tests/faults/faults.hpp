@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of faults share: small pools of every engine on every medium, children, copies of
-// bytes, a root to work on.
+// Shared by the tests of faults: small pools of every engine on every medium, children, copies of
+// bytes, a root.
 // Thread safety: none needed.
 #pragma once
 
@@ -46,7 +46,8 @@ inline constexpr bool sanitized = false;
 inline constexpr bool sanitized = false;
 #endif
 
-/// A folder of its own, removed at the end with the counters of pools that were never closed.
+/// A folder of its own, removed at the end together with the counters of pools that were never
+/// closed.
 class Scratch {
  public:
   explicit Scratch(bool memory = true) {
@@ -79,7 +80,7 @@ class Scratch {
 
 using Tested = engines<any_engine>;
 
-/// A row of a table: an instance on a medium, and the durability that a pool is made with (which
+/// A row of a table: an instance on a medium, and the durability with which a pool is made (which
 /// chooses the shadow's order).
 struct Case {
   std::string engine = "shadow", medium = "emulated";
@@ -139,23 +140,23 @@ inline Options small(const Case& c) {
   o.durability = c.durability;
   o.isolation = c.engine.ends_with("/none") ? Isolation::caller : Isolation::full;
   o.creation.max_size = 16 * MiB;
-  // a record a line, and on a file a block a record
+  // One record per line, and on a file one block per record.
   const bool undo = c.engine.starts_with("undo");
   o.creation.log_size = (undo ? 1024 : 128) * (undo && c.medium == "file" ? 4 : 1) * KiB;
-  // a record and more a word, and as much again for a rollback
+  // More than a record per word, and the same again for a rollback.
   if (c.engine.starts_with("rewind")) o.creation.log_size = 4 * MiB;
   o.creation.threads = 1;
   return o;
 }
 
-/// One transaction that touches every part: the state after n of them is expected(n).
+/// One transaction that changes every part: the state after n of them is expected(n).
 inline void step(auto& tx, Root& root, std::uint64_t n) {
   tx(root.count) = n;
   for (auto& s : root.slot) tx(s.value) = n * 3;
   root.names.put(tx, n % 17, "name " + std::to_string(n));
   if (n % 3 == 0) root.numbers.push_back(tx, n);
 }
-/// The number of steps that the pool holds; fails when it is not exactly their state.
+/// The number of steps in the pool; fails when its state is not exactly theirs.
 inline std::uint64_t steps_in(TestPool& pool) {
   return pool.view([](auto& tx, const Root& root) {
     const std::uint64_t n = tx(root.count);
@@ -200,7 +201,7 @@ inline pool::Header header_of(const std::string& path) {
   return chosen.ok() ? chosen->header : pool::Header{};
 }
 
-/// Runs `body` in a child that ends without any clean-up, as a killed one does; 0, or its exit
+/// Runs `body` in a child that exits without any clean-up, as if killed; returns 0, or its exit
 /// status, or 1000 + signal. gtest failures there are status 1.
 inline int in_child(const std::function<void()>& body) {
   (void)std::fflush(nullptr);
@@ -219,7 +220,7 @@ inline int in_child(const std::function<void()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-/// A pool that `n` steps were made on and that nobody closed: its log holds records.
+/// Makes a pool with `n` steps that is not closed: its log contains records.
 inline void make_unclean(const std::string& path, const Options& options, std::uint64_t n) {
   ASSERT_EQ(in_child([&] {
               auto* const pool = new TestPool(TestPool::open(path, options));  // never destroyed

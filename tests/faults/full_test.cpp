@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is full: the log (pushes back), a transaction larger than it (too_big), the heap (full; free
-// still works), the disk (an error from the call, the pool as before, usable again when there is
-// room).
+// Everything that can be full: the log (transactions wait), a transaction larger than the log
+// (too_big), the heap (full; free still works), the disk (an error from the call, the pool as
+// before, usable again when there is space).
 #include <atomic>
 #include <thread>
 
@@ -30,14 +30,14 @@ struct Blocks {
 
 // --- the log -------------------------------------------------------------------------------------
 
-// Many threads, the smallest rings: whoever finds no room waits for a checkpoint and goes on;
-// nothing is lost, nothing waits for ever.
+// Many threads, the smallest rings: a thread that finds no log space waits for a checkpoint and
+// continues; nothing is lost, nothing waits for ever.
 TEST_P(Full, ALogPushesBackAndGoesOn) {
   if (GetParam().engine.ends_with("none")) GTEST_SKIP() << "the caller isolates";
   Options o = options();
   // two rings of their own, one shared
   o.creation.threads = 3;
-  // on a file a record takes a block; undo's, one a line
+  // On a file a record takes a block; undo writes one record per line.
   o.creation.log_size = (rewind || (file && undo) ? 3 * 32 : 3 * 4) * 4096;
   auto pool = std::make_unique<TestPool>(TestPool::open(path, o));
   constexpr int threads = 6;
@@ -83,7 +83,7 @@ TEST_P(Full, ALogPushesBackAndGoesOn) {
   expect_sound(again);
 }
 
-// A transaction that waits for room in the log gives back all that it had reserved: else a heap
+// A transaction that waits for log space releases everything that it had reserved: otherwise a heap
 // this small is soon full.
 TEST_P(Full, ATransactionThatWaitsForTheLogKeepsNoBlocks) {
   Options o = options();
@@ -111,7 +111,7 @@ TEST_P(Full, ATransactionThatWaitsForTheLogKeepsNoBlocks) {
   EXPECT_TRUE(report.ok()) << report.problems.front();
 }
 
-// Larger than the log can hold: named, rolled back, and the pool goes on.
+// Larger than the log can hold: reported, rolled back, and the pool continues.
 TEST_P(Full, ATransactionTooBigForTheLog) {
   TestPool pool = TestPool::open(path, options());
   pool.update([](auto& tx, Root& root) { step(tx, root, 1); });
@@ -146,7 +146,7 @@ TEST_P(Full, ATransactionTooBigForTheLog) {
     });
     expect_sound(pool);
   }
-  // one that fits, however little room there is left by others; many times over
+  // A transaction that fits, however little space others leave; many times over.
   const std::uint64_t fits = rewind ? half / 24
                              : undo ? half / (file ? 4096 : 128) * 64 * 3 / 4
                                     : half / 2;
@@ -156,7 +156,8 @@ TEST_P(Full, ATransactionTooBigForTheLog) {
   expect_sound(pool);
 }
 
-// Caught by the user inside the lambda, it must not leave half of what it could not log.
+// If the user catches the error inside the lambda, a transaction must not commit a half of what it
+// could not log.
 TEST_P(Full, TooBigCaughtInsideTheLambda) {
   if (!logs) GTEST_SKIP() << "no log";
   {
@@ -173,7 +174,7 @@ TEST_P(Full, TooBigCaughtInsideTheLambda) {
         } catch (const error&) {
           caught = true;
           for (int i = 0; i < 8; ++i) {
-            // the same place again, small, now that "it does not matter"
+            // The same place again, with a small value, after the error was ignored.
             try {
               tx.write_bytes(at + done, text.data(), 64);
             } catch (const error&) {}
@@ -182,8 +183,8 @@ TEST_P(Full, TooBigCaughtInsideTheLambda) {
       });
     });
     EXPECT_TRUE(caught);
-    // either it committed all that was stored (what was refused was not stored), or it was refused
-    // as a whole
+    // Either it committed everything that was stored (what was refused was not stored), or it was
+    // refused as a whole.
     pool.view([&](auto& tx, const Root& root) {
       std::string text(4 * MiB, '\0');
       tx.read_bytes(text.data(), tx(root.block), text.size());
@@ -206,7 +207,7 @@ struct Many {
   }
 };
 
-// A free that was refused for want of room in the log did not happen, though the lambda goes on and
+// A free that was refused for lack of log space did not happen, although the lambda continues and
 // commits.
 TEST_P(Full, TooBigCaughtWhileFreeing) {
   if (!logs) GTEST_SKIP() << "no log";
@@ -252,7 +253,7 @@ TEST_P(Full, TooBigCaughtWhileFreeing) {
 
 TEST_P(Full, TheHeap) {
   Options o = options();
-  const bool slow = undo && file;  // a sync a line
+  const bool slow = undo && file;  // one sync per line
   o.creation.max_size = (slow ? 2 : 8) * MiB;
   TestPool pool = TestPool::open(path, o);
   std::uint64_t n = 0;
@@ -263,7 +264,7 @@ TEST_P(Full, TheHeap) {
     });
   };
   for (; code == Code::ok && n < 100000; ++n) code = code_of(put);
-  --n;  // the last did not fit
+  --n;  // the last one did not fit
   EXPECT_EQ(code, Code::full);
   EXPECT_GT(n, slow ? 100U : 1000U);
   EXPECT_NE(message_of(put).find("max_size"), std::string::npos) << message_of(put);
@@ -272,25 +273,25 @@ TEST_P(Full, TheHeap) {
   };
   EXPECT_EQ(size(), n);
   expect_sound(pool);
-  // reads, stores that need no block, and frees go on
+  // Reads, stores that need no block, and frees continue.
   pool.update([](auto& tx, Root& root) { tx(root.count) = 5; });
   pool.update([](auto& tx, Root& root) {
     EXPECT_TRUE(root.names.erase(tx, 0));
     EXPECT_TRUE(root.names.erase(tx, 1));
   });
-  // and what was freed can be had again
+  // Freed blocks can be allocated again.
   const std::uint64_t full_at = n;
   for (n = full_at; n < full_at + 2; ++n) EXPECT_EQ(code_of(put), Code::ok) << message_of(put);
   EXPECT_EQ(size(), full_at);
-  // a transaction that frees and allocates in a full pool: what it freed itself is not its own to
-  // use before it commits
+  // A transaction that frees and allocates in a full pool may not use what it freed itself before
+  // it commits.
   for (std::uint64_t i = 2; i < 40; ++i)
     pool.update([&](auto& tx, Root& root) { root.names.erase(tx, i); });
   EXPECT_EQ(size(), full_at - 38);
   for (n = full_at + 2; n < full_at + 30; ++n) EXPECT_EQ(code_of(put), Code::ok);
   expect_sound(pool);
   pool.update([](auto& tx, Root& root) { (void)root.names.clear_some(tx, 10); });
-  // one block larger than anything left
+  // One block larger than any free space.
   EXPECT_EQ(code_of([&] {
               pool.update([](auto& tx, Root& root) { tx(root.block) = tx.alloc(6 * MiB); });
             }),
@@ -350,8 +351,8 @@ TEST_P(FullDisk, WhileGrowingLoggingAndCheckpointing) {
       EXPECT_GT(blocks, 50U);
       EXPECT_LT(blocks, 1000U);
       EXPECT_NE(message_of(grow).find("disk is full"), std::string::npos) << message_of(grow);
-      // the disk is full to the last byte: what needs no growth goes on, through many laps of the
-      // log and many checkpoints
+      // The disk is full to the last byte: what needs no growth continues, through many generations
+      // of the log and many checkpoints.
       for (std::uint64_t i = 2; i <= 600; ++i)
         pool->update([&](auto& tx, Root& root) {
           tx(root.count) = i;
@@ -370,7 +371,7 @@ TEST_P(FullDisk, WhileGrowingLoggingAndCheckpointing) {
                   }),
                   Code::ok);
       expect_sound(*pool);
-      // room again: it grows
+      // With space again: it grows.
       resize_disk(scratch, "48m");
       for (std::uint64_t i = 0; i < 200; ++i)
         pool->update(

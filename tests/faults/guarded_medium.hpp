@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// GuardedMemory: log and home of a pool that was killed, each between ranges of address space that
-// nobody may touch, to be recovered over and over with damage in it. What recovery stores is
-// counted, and taken back for the next time.
+// GuardedMemory: the log and the data region of a pool that was killed, each between ranges of
+// address space that must not be accessed, to be recovered repeatedly with damage in it. The stores
+// of recovery are counted, and undone for the next time.
 // Thread safety: one thread.
 #pragma once
 
@@ -46,7 +46,7 @@ class GuardedRange {
 
 class GuardedMemory {
  public:
-  /// `image`: log, then home.
+  /// `image`: the log, then the data region.
   GuardedMemory(std::span<const std::byte> image, std::uint64_t log_bytes)
       : image_(image.begin(), image.end()),
         log_bytes_(log_bytes),
@@ -62,7 +62,7 @@ class GuardedMemory {
     for (const auto& r : rings_) ::munmap(r.base, 2 * r.bytes);
   }
 
-  /// The image again, with no damage; the last medium is gone.
+  /// Restores the image without damage; the previous medium must be destroyed.
   void restore() {
     for (const std::uint64_t line : touched_)
       std::memcpy(address(line * 64), &image_[line * 64], 64);
@@ -75,11 +75,11 @@ class GuardedMemory {
   }
   /// Calls of store, stream and append since restore().
   [[nodiscard]] std::uint64_t stores() const noexcept { return stores_; }
-  /// Calls with bytes outside log and home, since restore(): they were left out.
+  /// Calls with bytes outside log and data region, since restore(): they were not executed.
   [[nodiscard]] std::uint64_t outside() const noexcept { return outside_; }
   [[nodiscard]] const std::byte* home() const noexcept { return home_.at(); }
   [[nodiscard]] const std::vector<std::byte>& image() const noexcept { return image_; }
-  /// A medium on it. One at a time.
+  /// Opens a medium on it. One at a time.
   [[nodiscard]] std::unique_ptr<medium::Medium> open() { return std::make_unique<Medium>(*this); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The linker sends the library's system calls through the wrappers below (-Wl,--wrap=...). Operator
+// The linker redirects the library's system calls to the wrappers below (-Wl,--wrap=...). Operator
 // new is replaced, as is pthread_create, which the C++ library calls.
 #include "interposed.hpp"
 
@@ -33,7 +33,7 @@
 namespace perdure::faults::interposed {
 namespace {
 
-// Plain atomics: used from places where nothing may be allocated.
+// Plain atomics: they are used where nothing may be allocated.
 std::atomic<std::uint64_t> count{0}, first{0}, last{0};
 std::atomic<Kind> counted{Kind::call};
 std::atomic<bool> armed{false};
@@ -179,12 +179,12 @@ long __wrap_syscall(long number, ...) {
   long a[6];
   for (long& v : a) v = va_arg(rest, long);
   va_end(rest);
-  // membarrier, once registered, can't fail; futex (std::atomic's wait) not like this
+  // membarrier, once registered, can't fail; futex (std::atomic's wait) does not fail in this way.
   if (number != SYS_membarrier && number != SYS_futex && strike("syscall")) return fails(EIO);
   return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-#if !PERDURE_SANITIZED  // else there is one already
+#if !PERDURE_SANITIZED  // otherwise there is one already
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                    void* arg) {
   using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
@@ -205,7 +205,7 @@ void* allocate(std::size_t n, std::size_t align) {
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored \
-    "-Wmismatched-new-delete"  // inlined, it sees free() of what this operator new returned
+    "-Wmismatched-new-delete"  // when inlined, it sees free() of a pointer from this operator new
 #endif
 void* operator new(std::size_t n) {
   if (void* p = allocate(n, 0)) return p;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Makes the n-th call fail that the library makes of the operating system, or of the allocator.
+// Makes the n-th call of the library to the operating system, or to the allocator, fail.
 //
-// CMake's perdure_interpose(<test>) sends the calls of a test's program through interposed.cpp.
-// While a fault is armed, the calls of all threads are counted. What never fails is left out:
+// CMake's perdure_interpose(<test>) redirects the calls of a test's program to interposed.cpp.
+// While a fault is armed, the calls of all threads are counted. Calls that never fail are left out:
 // munmap, close, futex.
-// Thread safety: arm() and disarm() when no other thread runs.
+// Thread safety: arm() and disarm() while no other thread runs.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace perdure::faults::interposed {
 
 enum class Kind : std::uint8_t {
-  /// system calls, and pthread_create where no sanitizer has a wrapper of its own for it
+  /// System calls, and pthread_create if no sanitizer has a wrapper of its own for it.
   call,
   thread,     ///< pthread_create alone
   allocation  ///< operator new, aligned_alloc, calloc
@@ -25,10 +25,10 @@ struct Fault {
   bool and_later = false;  ///< all later ones fail, too
 };
 
-/// From here on calls are counted, and those that `fault` names fail.
+/// From here on calls are counted, and those that `fault` selects fail.
 void arm(const Fault& fault) noexcept;
-/// No call fails any more. Returns the name of the first one that did, or null. May be called
-/// twice.
+/// From here on no call fails. Returns the name of the first call that failed, or null. May be
+/// called twice.
 const char* disarm() noexcept;
 
 }  // namespace perdure::faults::interposed

@@ -3,8 +3,9 @@
 // Out of memory, and a failing system call, at the n-th call, for every n: a clean error or a
 // poisoned pool, never a lost acknowledgement, never a crash, nothing left behind.
 //
-// Each n is a process: makes a pool, works, grows, checkpoints, closes. Another then opens what is
-// there, without faults. What each call of the interface answers is call_errors_test.cpp's.
+// Each n is a process that makes a pool, works, grows, checkpoints, closes. Another process then
+// opens the pool without faults. call_errors_test.cpp tests the results of each call of the
+// interface.
 #include "faults.hpp"
 #include "interposed.hpp"
 #include "tests/support/watchdog.hpp"
@@ -12,12 +13,12 @@
 namespace perdure::faults {
 namespace {
 
-/// What the process with the fault tells the test.
+/// What the process with the fault reports to the test.
 struct Report {
   std::atomic<std::uint64_t> acked, begun;
   std::atomic<bool> made, fired, finished;
   char what[64];    ///< the call that failed
-  char error[512];  ///< what the library said of it
+  char error[512];  ///< the library's message about it
 };
 
 class NthCall : public ::testing::TestWithParam<Case> {
@@ -36,19 +37,20 @@ class NthCall : public ::testing::TestWithParam<Case> {
   }
   static std::vector<std::string> open_files() {
     std::vector<std::string> names;
-    std::error_code gone;  // the directory's own
+    std::error_code gone;  // the directory itself is gone
     for (const auto& e : std::filesystem::directory_iterator("/proc/self/fd"))
       names.push_back(std::filesystem::read_symlink(e.path(), gone));
     std::sort(names.begin(), names.end());
     return names;
   }
 
-  // More blocks, stripes and bytes of record than the first rooms of their lists hold.
+  // More blocks, stripes and bytes of record than the initial capacity of their lists.
   void much(auto& tx, std::byte* at) const {
-    const bool slow = GetParam().engine == "undo" && GetParam().medium == "file";  // a sync a line
+    // One sync per line.
+    const bool slow = GetParam().engine == "undo" && GetParam().medium == "file";
     std::byte* blocks[80];
     for (auto& b : blocks) b = tx.alloc(24);
-    // a try before this one may have failed and given back
+    // An attempt before this one may have failed and freed its blocks.
     std::sort(std::begin(blocks), std::end(blocks));
     EXPECT_EQ(std::adjacent_find(std::begin(blocks), std::end(blocks)), std::end(blocks))
         << "a block was given out twice";
@@ -56,8 +58,8 @@ class NthCall : public ::testing::TestWithParam<Case> {
     for (int i = 0; i < (slow ? 20 : 400); ++i) tx.write_bytes(at + i * 64, &word, sizeof word);
     for (auto* b : blocks) tx.free(b);
   }
-  // Everything that a program does with a pool. Errors are noted, and work goes on as long as the
-  // pool allows.
+  // Everything that a program does with a pool. Errors are recorded, and work continues as long as
+  // the pool allows it.
   void script() {
     const auto note = [&](const char* text) {
       std::snprintf(report->error, sizeof report->error, "%s", text);
@@ -66,7 +68,7 @@ class NthCall : public ::testing::TestWithParam<Case> {
       try {
         f();
         return true;
-      } catch (const std::exception& e) {  // bad_alloc too: the user's own strings may fail
+      } catch (const std::exception& e) {  // also bad_alloc: the user's own strings may fail
         note(e.what());
         return false;
       }
@@ -90,7 +92,7 @@ class NthCall : public ::testing::TestWithParam<Case> {
         report->acked = done + 1;
       });
       std::uint64_t there = done + (ok ? 1 : 0);
-      // An error may come after the commit; then the step is there, but not acknowledged.
+      // An error may come after the commit; then the step is present, but not acknowledged.
       if (!ok && !attempt([&] {
             there = pool->view([](auto& tx, const Root& root) { return tx(root.count); });
           }))
@@ -103,10 +105,10 @@ class NthCall : public ::testing::TestWithParam<Case> {
     report->finished = true;
   }
 
-  // Runs the script in a process whose n-th call fails, then looks at what it left. False when
-  // there is no n-th call.
+  // Runs the script in a process whose n-th call fails, then checks what it left. Returns false
+  // when there is no n-th call.
   bool one(std::uint64_t call, std::uint64_t allocation) {
-    test::watch_again();  // the limit is of one call that fails
+    test::watch_again();  // the limit is for one failing call
     const std::string which = call != 0 ? "system call " + std::to_string(call)
                                         : "allocation " + std::to_string(allocation);
     ::new (report) Report{};
@@ -126,7 +128,7 @@ class NthCall : public ::testing::TestWithParam<Case> {
     EXPECT_EQ(r, 0) << about;
     if (!report->fired) return false;
     if (!report->made && report->error[0] == 0) ADD_FAILURE() << about << ": no pool and no error";
-    // A pool that could not be opened may be there (made, then not opened), whole; or not.
+    // A pool that could not be opened may exist (made, then not opened), whole; or not.
     auto pool = TestPool::try_open(path, options());
     EXPECT_TRUE(pool.ok()) << about << ", then " << pool.status().message();
     if (pool.ok()) {
@@ -136,8 +138,8 @@ class NthCall : public ::testing::TestWithParam<Case> {
       expect_sound(*pool);
     }
     pool = failure(Code::closed, "", "");
-    // a creator that failed before it had the lock may leave the lock's file, which the next one
-    // removes
+    // A creator that failed before it had the lock may leave the lock's file, which the next one
+    // removes.
     std::uint64_t others = 0;
     for (const auto& e : std::filesystem::directory_iterator(scratch.folder()))
       if (e.path() != path) ++others;
@@ -169,7 +171,7 @@ TEST_P(NthCall, OfTheAllocator) {
 
 std::vector<Case> cases() {
   std::vector<Case> all = durable_cases();
-  all.push_back({"shadow/stm", "emulated", durable});  // orecs: alone, shadow has the bias
+  all.push_back({"shadow/stm", "emulated", durable});  // orecs: shadow alone is biased
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Engines, NthCall, ::testing::ValuesIn(cases()), CaseName());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who may open a pool, through Pool<>: once, in one process; readers beside readers; handles
-// carried through fork(); an address taken.
+// Which openings Pool<> permits: one, in one process; several readers; handles inherited through
+// fork(); an address that is taken.
 #include <sched.h>
 #include <sys/mount.h>
 
@@ -22,7 +22,7 @@ class Opening : public ::testing::TestWithParam<Case> {
   const std::string path = scratch.path();
 };
 
-/// A child that runs `body`, says so, and lives until the test ends it.
+/// A child that runs `body`, reports it, and lives until the test ends it.
 class Owner {
  public:
   explicit Owner(const std::function<void()>& body) {
@@ -67,7 +67,7 @@ TEST_P(Opening, Twice) {
     busy(TestPool::try_open(path, reading()), "this process has it open already");
     std::filesystem::create_hard_link(path, other);
     busy(TestPool::try_open(other, options()), "as " + path);
-    // the refused ones have not disturbed it
+    // The refused openings have not disturbed it.
     pool.update([](auto& tx, Root& root) { step(tx, root, 2); });
     EXPECT_EQ(steps_in(pool), 2U);
   }
@@ -145,7 +145,7 @@ TEST_P(Opening, OnAReadOnlyMount) {
   EXPECT_EQ(r, 0);
 }
 
-// What opening costs grows with the log that recovery needs: none after a close.
+// The cost of opening grows with the log that recovery needs: there is none after a close.
 TEST_P(Opening, AfterACloseTheRingsAreNotRead) {
   if (GetParam().medium != "file") GTEST_SKIP() << "a mapped log is read where it is touched";
   Options o = options();
@@ -206,9 +206,9 @@ TEST_P(Opening, AForkedChildsHandleIsRefused) {
         ::alarm(20);  // a destructor that joined the parent's threads would wait for ever
         pool.reset();
         busy(TestPool::try_open(path, options()), "process " + std::to_string(::getppid()));
-    // another pool is the child's own business
+    // The child may use another pool.
 #if !defined( \
-    __SANITIZE_THREAD__)  // which can't start threads in a child of a process that had some
+    __SANITIZE_THREAD__)  // it can't start threads in a child of a process that had several
         make_clean(scratch.path("childs"), options(), 3);
 #endif
       }),
@@ -223,8 +223,8 @@ TEST_P(Opening, AForkedChildsHandleIsRefused) {
   expect_sound(again);
 }
 
-// fork() inside a transaction: the child's copy of it can neither go on nor commit; the parent's is
-// not disturbed.
+// fork() inside a transaction: the child's copy of it can neither continue nor commit; the parent's
+// is not disturbed.
 TEST_P(Opening, ForkInATransaction) {
   TestPool pool = TestPool::open(path, options());
   pool.update([](auto& tx, Root& root) { step(tx, root, 1); });
@@ -246,7 +246,8 @@ TEST_P(Opening, ForkInATransaction) {
       r = 3;
     ::_exit(r);
   }
-  // a child that goes on as if nothing had happened must not commit: the log is its parent's
+  // A child that continues as if nothing had happened must not commit: the log belongs to its
+  // parent.
   pid_t child = -1;
   const Code code = code_of([&] {
     pool.update([&](auto& tx, Root& root) {

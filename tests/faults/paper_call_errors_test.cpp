@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The papers' calls (perdure::paper) give the errors that they list and no others, whichever call
-// below them fails; see call_errors_test.cpp. A step is a transaction by those calls: what fails
+// below them fails; see call_errors_test.cpp. A step is a transaction by those calls: a failure
 // within it leaves nothing of it.
 #include <set>
 
@@ -52,7 +52,7 @@ std::uint64_t read(Rewind& tm) {
   for (const auto& v : tm.root().values) EXPECT_EQ(v, n * 3);
   return n;
 }
-// What fails leaves the transaction running: it is rolled back here, by faults as well.
+// A failure leaves the transaction running: it is rolled back here, also with faults.
 void step(Rewind& tm, std::uint64_t n) {
   const paper::TransactionId id = tm.getNextID();
   try {
@@ -65,7 +65,7 @@ void step(Rewind& tm, std::uint64_t n) {
   } catch (...) {
     try {
       tm.rollback(id);
-    } catch (const error&) {  // poisoned, or it has ended
+    } catch (const error&) {  // poisoned, or the transaction has ended
     }
     throw;
   }
@@ -102,7 +102,7 @@ class PaperCallErrors : public ::testing::Test {
     EXPECT_TRUE(a.fired) << "failed without a fault: " << a.text;
     EXPECT_TRUE(a.bad_alloc || codes.contains(a.code)) << a.what << ": " << a.text;
   }
-  // Opens what is there without faults: it has from `least` to `most` steps. Removes it.
+  // Opens the pool without faults: it has from `least` to `most` steps. Removes it.
   void expect_steps(std::uint64_t least, std::uint64_t most, const Answer& a) const {
     {
       Calls calls(path, options);

@@ -9,8 +9,8 @@
 namespace perdure::faults {
 
 /// Runs `body` in a child that sees a small disk at the scratch folder: a tmpfs in a mount
-/// namespace (root) or in a user namespace. False where neither is allowed; then growth that fails
-/// is shown with an injected fault alone.
+/// namespace (root) or in a user namespace. Returns false if neither is allowed; then only an
+/// injected fault tests growth that fails.
 inline bool on_a_small_disk(const Scratch& scratch, const char* size,
                             const std::function<void()>& body) {
   const int r = in_child([&] {
@@ -27,14 +27,14 @@ inline bool on_a_small_disk(const Scratch& scratch, const char* size,
   return true;
 }
 
-/// The disk that the child sees has this size from now on.
+/// Changes the size of the disk that the child sees.
 inline void resize_disk(const Scratch& scratch, const char* size) {
   ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT,
                     (std::string("size=") + size).c_str()),
             0);
 }
 
-/// Takes every block that the disk has left, until it is removed.
+/// Takes all remaining blocks of the disk, until it is destroyed.
 class Filler {
  public:
   explicit Filler(std::string path) : path_(std::move(path)) {
@@ -52,15 +52,15 @@ class Filler {
   std::string path_;
 };
 
-/// Bytes of blocks that the file has.
+/// The bytes of the file's blocks.
 inline std::uint64_t blocks_of(const std::string& path) {
   struct stat st = {};
   return ::stat(path.c_str(), &st) == 0 ? static_cast<std::uint64_t>(st.st_blocks) * 512
                                         : ~std::uint64_t{0};
 }
 
-/// Copies as `cp --sparse=always` does: a page of zeros becomes a hole. False: the disk is too
-/// small for the copy.
+/// Copies as `cp --sparse=always` does: a page of zeros becomes a hole. Returns false if the disk
+/// is too small for the copy.
 inline bool copy_sparsely(const std::string& from, const std::string& to) {
   const std::string text = read_all(from);
   const int fd = ::open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

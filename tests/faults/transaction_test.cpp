@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What can go wrong inside a transaction: a throw, an abort, nesting, a change asked of a view;
+// What can go wrong inside a transaction: an exception, an abort, nesting, a change inside a view;
 // threads that end; a pool left open.
 #include <atomic>
 #include <stdexcept>
@@ -13,7 +13,7 @@ namespace {
 
 class Transaction : public ::testing::TestWithParam<Case> {
  protected:
-  // what was committed is there after reopening
+  // Whether committed transactions are present after reopening.
   const bool keeps = GetParam().engine != "volatile";
   Options options() const { return small(GetParam()); }
   Scratch scratch{GetParam().medium != "file"};
@@ -77,7 +77,7 @@ TEST_P(Transaction, NestedUpdateIsFlat) {
   const auto receipt = pool.update([&](auto& tx, Root& root) {
     step(tx, root, 1);
     const auto inner = pool.update([&](auto& tx2, Root& root2) {
-      EXPECT_EQ(tx2.read(root2.count), 1U);  // sees the outer one's changes
+      EXPECT_EQ(tx2.read(root2.count), 1U);  // it sees the outer one's changes
       step(tx2, root2, 2);
       return 7;
     });
@@ -85,13 +85,13 @@ TEST_P(Transaction, NestedUpdateIsFlat) {
     EXPECT_EQ(inner.id(), 0U);
     EXPECT_EQ(inner.try_wait().code(), Code::invalid);
     EXPECT_EQ(tx.read(root.count), 2U);
-    // a view inside: the same transaction
+    // A view inside it: the same transaction.
     EXPECT_EQ(pool.view([](auto& tx2, const Root& root2) { return tx2(root2.count); }), 2U);
   });
   EXPECT_NE(receipt.id(), 0U);
   EXPECT_EQ(pool.stats().commits, before.commits + 1);
   EXPECT_EQ(steps_in(pool), 2U);
-  // a throw out of the inner one takes all with it
+  // An exception out of the inner one rolls everything back.
   EXPECT_THROW(pool.update([&](auto& tx, Root& root) {
     step(tx, root, 3);
     pool.update([&](auto& tx2, Root& root2) {
@@ -121,8 +121,7 @@ TEST_P(Transaction, UpdateInAViewIsRefused) {
   EXPECT_EQ(steps_in(pool), 2U);
 }
 
-// Two pools at once: a transaction on one inside a transaction on the other is that other's own
-// affair.
+// Two pools at once: a transaction on one inside a transaction on the other is independent of it.
 TEST_P(Transaction, TwoPoolsAtOnce) {
   TestPool a = TestPool::open(path, options()), b = TestPool::open(scratch.path("b"), options());
   a.update([&](auto& tx, Root& root) {
@@ -142,12 +141,12 @@ TEST_P(Transaction, TwoPoolsAtOnce) {
 TEST_P(Transaction, ManyShortThreads) {
   if (GetParam().engine.ends_with("none")) GTEST_SKIP() << "the caller isolates";
   TestPool pool = TestPool::open(path, options());
-  // more than there are thread slots
+  // More than there are thread slots.
   const std::uint64_t threads = GetParam().medium == "file" ? 30 : 300;
   for (std::uint64_t i = 1; i <= threads; ++i)
     std::thread([&] { pool.update([&](auto& tx, Root& root) { step(tx, root, i); }); }).join();
   EXPECT_EQ(steps_in(pool), threads);
-  // and a few at a time
+  // And a few at a time.
   std::atomic<std::uint64_t> failed{0};
   for (int round = 0; round < 20; ++round) {
     std::vector<std::thread> some;
@@ -170,8 +169,8 @@ TEST_P(Transaction, ManyShortThreads) {
   expect_sound(pool);
 }
 
-// A thread that ends without a word while others work, and a pool that is destroyed by another
-// thread than opened it.
+// A thread that ends while others work, and a pool that is destroyed by another thread than the one
+// that opened it.
 TEST_P(Transaction, DestroyedElsewhere) {
   std::unique_ptr<TestPool> pool;
   std::thread([&] {
@@ -186,15 +185,15 @@ TEST_P(Transaction, DestroyedElsewhere) {
   EXPECT_EQ(steps_in(again), keeps ? 2U : 0U);
 }
 
-// A program that ends with its pool open, however it ends: the next opening recovers.
+// A program that ends with its pool open, in whatever way: the next opening recovers.
 TEST_P(Transaction, ProgramEndsWithThePoolOpen) {
   for (const int how : {0, 1, 2, 3}) {
     (void)std::fflush(nullptr);
     const pid_t child = ::fork();
     if (child == 0) {
       ::alarm(60);
-      // an object of static storage: destroyed by exit(), as in many programs; not by _exit or a
-      // signal
+      // An object of static storage: destroyed by exit(), as in many programs; not by _exit or a
+      // signal.
       static std::unique_ptr<TestPool> pool;
       pool = std::make_unique<TestPool>(TestPool::open(path, options()));
       const std::uint64_t n = steps_in(*pool) + 1;

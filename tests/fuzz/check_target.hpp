@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Walks over damaged data: whatever the bytes of the data region are, Pool::check reports and
-// Pool::checked_view throws, and no read leaves the pool. One pool holds every container of the
+// Pool::checked_view throws, and no read leaves the pool. One pool has every container of the
 // fuzzer's root. An input changes words of its data region, in memory, and the walks run over that;
-// then the words are put back.
+// then the words are restored.
 // Thread safety: one thread.
 #pragma once
 
@@ -29,8 +29,8 @@ class Damaged {
     return pool;
   }
 
-  /// input: 13 bytes a change: what the value means, which word, the value. Returns whether a walk
-  /// complained.
+  /// `data`: 13 bytes per change: the meaning of the value, the word, the value. Returns whether a
+  /// walk complained.
   bool walk(const std::uint8_t* data, std::size_t size) {
     std::vector<std::pair<std::uint64_t*, std::uint64_t>> old;
     for (std::size_t i = 0; i + 13 <= size && old.size() < 16; i += 13) {
@@ -45,9 +45,9 @@ class Damaged {
       switch (data[i] / 8 % 4) {
         case 0: *word = value; break;
         case 1: *word ^= value; break;
-        // a pointer into the middle of something
+        // A pointer into the middle of an object.
         case 2: *word = reinterpret_cast<std::uintptr_t>(words_[value % words_.size()]); break;
-        // what stands elsewhere: a pointer to another node
+        // The contents of another word: a pointer to another node.
         default: *word = *words_[value % words_.size()]; break;
       }
     }

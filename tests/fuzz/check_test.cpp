@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Walks over damaged data on random inputs, without libFuzzer: no content makes Pool::check or
+// Walks over damaged data with random inputs, without libFuzzer: no content makes Pool::check or
 // Pool::checked_view leave the pool.
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ TEST(DamagedData, WalksEndAndStayInsideThePool) {
     std::vector<std::uint8_t> input(13 * (1 + random() % 4));
     for (auto& b : input) b = static_cast<std::uint8_t>(random());
     for (std::size_t i = 5; i + 8 <= input.size(); i += 13) {
-      // small numbers are the dangerous ones: sizes, counts, heights
+      // Small numbers are the dangerous ones: sizes, counts, heights.
       const std::uint64_t value = random() % 3 == 0   ? random()
                                   : random() % 3 == 0 ? random() % 4096
                                                       : std::uint64_t{1} << random() % 64;

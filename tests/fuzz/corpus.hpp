@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The inputs that are kept in the repository: tests/fuzz/corpus/.
+// The inputs that the repository contains: tests/fuzz/corpus/.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Input {
   std::vector<std::uint8_t> bytes;
 };
 
-/// Those of a target, by name.
+/// The inputs of a target, by name.
 inline std::vector<Input> corpus(const std::string& target) {
   std::vector<Input> inputs;
   for (const auto& entry :

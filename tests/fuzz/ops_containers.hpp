@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One operation of the fuzzer on pool and model alike; what the pool's call returns is compared at
-// once. An operation that the call refuses (an index out of range, a foreign block, a full heap
+// One operation of the fuzzer on pool and model alike; the result of the pool's call is compared at
+// once. The exception of a refused operation (an index out of range, a foreign block, a full heap
 // asked for one block) is swallowed, as a program may do, and changes nothing.
 // Thread safety: as the transaction.
 #pragma once
@@ -34,7 +34,7 @@ K key_of(Op op, unsigned n = 0) {
 inline void change(std::string& s) { s.size() > 300 ? s.resize(7) : s.push_back('+'); }
 inline void change(std::uint64_t& n) { n += 3; }
 
-/// f() must be refused as `invalid`.
+/// f() must be refused with `invalid`.
 template <class F>
 void refused(F&& f, const char* what) {
   try {
@@ -83,7 +83,7 @@ void on_map(Changes& tx, C& c, M& m, const Op& op) {
       m.clear();
       break;
     case 12: {
-      // which ones go is the container's own affair: what is left must be of what was there
+      // The container chooses which ones it erases: the rest must be a subset of the original.
       const std::size_t n = std::min<std::size_t>(op.x % 16, m.size());
       same(c.clear_some(tx, op.x % 16), n == m.size(), "clear_some: whether it is empty");
       M rest;
@@ -147,7 +147,7 @@ void on_map(Changes& tx, C& c, M& m, const Op& op) {
 template <class T>
 void on_vector(Changes& tx, vector<T>& c, std::vector<T>& m, const Op& op) {
   const T value = value_of<T>(op);
-  const std::size_t i = op.key % (m.size() + 1);  // one too many is refused
+  const std::size_t i = op.key % (m.size() + 1);  // one index too many is refused
   const bool there = i < m.size();
   switch (op.kind) {
     case 0:
@@ -246,7 +246,7 @@ void on_queue(Changes& tx, queue<T>& c, std::deque<T>& m, const Op& op) {
     c.push(tx, value), m.push_back(value);
   } else if (op.kind < 10) {
     pop();
-  } else if (op.kind < 13) {  // over the end of a block
+  } else if (op.kind < 13) {  // beyond the end of a block
     for (unsigned n = 0; n < op.key; ++n) c.push(tx, T{}), m.emplace_back();
   } else if (op.kind < 16) {
     for (unsigned n = 0; n < op.key; ++n) pop();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// libFuzzer's door to ops_target.hpp: ./dev fuzz ops.
+// libFuzzer's entry point to ops_target.hpp: ./dev fuzz ops.
 #include <cstdio>
 #include <cstdlib>
 

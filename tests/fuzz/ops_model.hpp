@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The root that the fuzzer of operations works on, the model it is compared with, and the
-// comparison in full. Engines appear here as Words only, so that the containers are compiled once
-// and not for each of them.
+// The root of the fuzzer of operations, the model with which it is compared, and the full
+// comparison. Engines appear here as Words only, so that the containers are compiled once and not
+// for each engine.
 // Thread safety: as the transaction.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace perdure::fuzz {
 
-/// What a pool did is not what its model did.
+/// The pool and its model did different things.
 struct Difference : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -29,8 +29,8 @@ void same(const A& found, const B& expected, const char* what) {
   if (!(found == expected)) throw Difference(what);
 }
 
-/// A transaction of any engine, as the context of a perdure::Tx. It counts, so that `full` and
-/// `too_big` can be called wrong.
+/// A transaction of any engine, as the context of a perdure::Tx. It counts, so that a wrong `full`
+/// or `too_big` can be found.
 class Words {
  public:
   Words() = default;
@@ -136,7 +136,7 @@ struct Model {
   Record record{};
   struct Block {
     std::uint64_t size = 0;  ///< 0: none
-    std::string bytes;       ///< those that were written: its first
+    std::string bytes;       ///< the written ones, from the start
     friend bool operator==(const Block&, const Block&) = default;
   };
   std::array<Block, 8> block;
@@ -176,7 +176,7 @@ std::string row_difference(Reads& tx, const C& c, const M& m, const char* name) 
          std::to_string(m.size()) + ", or other ones";
 }
 
-/// What in the pool is not as in the model; empty when nothing is.
+/// The differences between pool and model; empty when there are none.
 inline std::string difference(Reads& tx, const Root& r, const Model& m) {
   std::string s;
   const auto none = [&s](std::string found) { return (s = std::move(found)).empty(); };

@@ -98,7 +98,7 @@ inline void on_blocks(Changes& tx, Root& root, Model& m, const Op& op) {
       fresh = tx.alloc(size);
     } catch (const error& e) {
       if (e.code() != Code::full) throw;
-      return;  // the transaction goes on without
+      return;  // the transaction continues without the block
     }
     same(reinterpret_cast<std::uintptr_t>(fresh) % (size % 64 == 0 ? 64 : 16), 0U,
          "a block's alignment");
@@ -108,7 +108,7 @@ inline void on_blocks(Changes& tx, Root& root, Model& m, const Op& op) {
                                                    : op.y < 200 ? op.y
                                                                 : op.y * 20U));
     fill(reinterpret_cast<std::uint64_t*>(fresh), 0, model.bytes.size());
-  } else if (op.kind < 12) {  // a piece at any address
+  } else if (op.kind < 12) {  // a part at any address
     if (model.bytes.empty()) return;
     const std::size_t from = op.x * 5U % model.bytes.size();
     fill(block, from, std::min<std::size_t>(op.y, model.bytes.size() - from));
@@ -120,7 +120,7 @@ inline void on_blocks(Changes& tx, Root& root, Model& m, const Op& op) {
   } else if (op.kind == 13) {  // not a block: refused
     refused([&] { tx.free(&root.fields.word[1]); }, "free of a field");
     if (block != nullptr) refused([&] { tx.free(block + 1); }, "free of what is inside a block");
-  } else if (op.kind == 14) {  // here and gone
+  } else if (op.kind == 14) {  // allocated and freed
     try {
       std::byte* const passing = tx.alloc(sizes[op.x % std::size(sizes)]);
       tx.write_bytes(passing, "x", 1);

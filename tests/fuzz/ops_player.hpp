@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A program of operations on a pool of one engine, against its model.
+// Runs a program of operations on a pool of one engine and on its model.
 // After each transaction pool and model must have done the same; a failed one must have changed
-// nothing; what a closed, killed or powered-off pool comes back with must be a state between the
-// last that was acknowledged and the last.
+// nothing; the state of a closed, killed or powered-off pool after reopening must lie between the
+// last acknowledged one and the last one.
 // Thread safety: one thread.
 #pragma once
 
@@ -21,10 +21,10 @@
 
 namespace perdure::fuzz {
 
-/// What becomes of a program on an engine.
+/// The result of a program on an engine.
 struct Run {
   std::string problem;  ///< empty: none
-  /// of the commands: on two engines with the same ones the contents are the same
+  /// The results of the commands: on two engines with equal results the contents are equal, too.
   std::string outcomes;
   Model end;
 };
@@ -36,8 +36,7 @@ class Player {
   using ThisPool = Pool<Root, engines<any_engine>>;
 
  public:
-  /// `tamper`, if there is one, is called after each command: a test of the fuzzer changes the pool
-  /// there.
+  /// `tamper`, if given, is called after each command: a test of the fuzzer changes the pool there.
   template <class Tamper>
   static Run play(const engine::Entry& entry, const Program& program, Tamper&& tamper) {
     Player player(entry, program);
@@ -66,7 +65,7 @@ class Player {
         program_(program),
         plan_(program.plan),
         states_(1) {
-    // REWIND logs a record and more a word, and as much again for a rollback
+    // REWIND logs more than a record per word, and the same again for a rollback.
     plan_.ring_bytes = test::is_rewind(entry)
                            ? std::max<std::uint64_t>(plan_.ring_bytes * 4, 1 << 18)
                            : test::ring_of_at_least(entry, plan_.ring_bytes);
@@ -107,7 +106,7 @@ class Player {
                       .value());
   }
 
-  /// One transaction, with all that may happen to it.
+  /// Runs one transaction, with everything that may happen to it.
   char update(const Command& c) {
     Model next;
     Counts counts;
@@ -126,7 +125,7 @@ class Player {
       const auto receipt =
           c.ask == Ask::pools_own ? pool_->update(body) : pool_->update(asked, body);
       allocated_ += counts.allocated;
-      run_.outcomes.append(counts.refused, '!');  // it went on without some blocks
+      run_.outcomes.append(counts.refused, '!');  // it continued without these blocks
       states_.push_back(std::move(next));
       if (c.ask == Ask::async_and_wait) {
         receipt.wait();
@@ -145,7 +144,7 @@ class Player {
     } catch (const error& e) {
       outcome = e.code() == Code::full ? 'f' : 't';
       if (e.code() != Code::full && e.code() != Code::too_big) throw;
-      // Sure bounds: a word costs a line and its entry at most, by itself in an append; a roomy
+      // Sure bounds: a word costs at most a line and its entry, when it is appended alone; a roomy
       // heap has ten times its first spans.
       const std::uint64_t each = plan_.like_a_file ? 4096 + 128 : 128;
       if (e.code() == Code::too_big &&
@@ -222,7 +221,7 @@ class Player {
     if (!report.ok()) throw Difference("check: " + report.problems.front());
   }
 
-  /// What must be refused, and change nothing.
+  /// Operations that must be refused, and change nothing.
   void misuse() {
     refused([&] { pool_->view([&](auto&, const Root&) { pool_->update([](auto&, Root&) {}); }); },
             "update() inside view()");
@@ -235,7 +234,7 @@ class Player {
 
   void acknowledged() { states_.erase(states_.begin(), states_.end() - 1); }
 
-  /// Ends this pool and opens what is left of it; from then on its durability may be another.
+  /// Ends this pool and opens what is left of it; after that its durability may be another one.
   char reopen(Command::Kind how, std::uint8_t then) {
     std::vector<std::byte> image;
     if (how == Command::Kind::kill) image = medium_->current_image();
@@ -252,7 +251,7 @@ class Player {
     if (!keeps_) states_.assign(1, Model());
     std::string newest;
     std::size_t lost = 0;
-    for (;; ++lost) {  // which of the states that it may be in?
+    for (;; ++lost) {  // finds the state, of those that are possible
       const std::string wrong = compared(states_[states_.size() - 1 - lost]);
       if (wrong.empty()) break;
       if (lost == 0) newest = wrong;
@@ -270,7 +269,8 @@ class Player {
   const bool keeps_;
   const Program& program_;
   crashtest::Plan plan_;
-  std::deque<Model> states_;  // what may be there after a crash; the last is what is there now
+  // The possible states after a crash; the last one is the present state.
+  std::deque<Model> states_;
   std::uint64_t allocated_ = 0, at_ = 0;
   Run run_;
   medium::RecordingMedium* medium_ = nullptr;

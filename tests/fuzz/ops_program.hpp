@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the bytes of an input mean to the fuzzer of operations: a pool's shape, then commands:
+// The meaning of an input's bytes for the fuzzer of operations: a pool's shape, then commands:
 // transactions of operations, views, checks, checkpoints, reopenings. Any bytes are a program;
-// where they end, zeros follow, and the program ends after the command they ended in.
+// after their end zeros follow, and the program ends after the command in which they ended.
 // Thread safety: values.
 #pragma once
 
@@ -26,7 +26,7 @@ class Bytes {
   const std::uint8_t *at_, *end_;
 };
 
-/// One call on one of the root's containers: which, what, and what with.
+/// One call on one of the root's containers: the container, the operation, its arguments.
 struct Op {
   static constexpr unsigned targets = 14;
   unsigned target = 0, kind = 0;  ///< kind: 0 to 18
@@ -59,10 +59,10 @@ struct Op {
   }
 };
 
-/// How a transaction ends. An exception swallowed: thrown out of a nested update in the middle,
-/// caught by the outer lambda.
+/// How a transaction ends. `swallowed`: an exception is thrown out of a nested update in the
+/// middle, and the outer lambda catches it.
 enum class Ending : std::uint8_t { commit, user_exception, abort, swallowed };
-/// What the second half of a transaction's operations runs in.
+/// In what the second half of a transaction's operations runs.
 enum class Half : std::uint8_t { plain, nested_update, nested_view_first };
 enum class Ask : std::uint8_t { pools_own, durable, group, async, async_and_wait };
 
@@ -82,7 +82,7 @@ struct Command {
   Ending ending = Ending::commit;
   Half half = Half::plain;
   Ask ask = Ask::pools_own;
-  std::uint8_t how = 0;  ///< reopening: the durability from then on
+  std::uint8_t how = 0;  ///< reopening: the durability after it
   std::vector<Op> ops;
 };
 
@@ -140,7 +140,7 @@ inline Program decode(const std::uint8_t* data, std::size_t size) {
   program.plan.ring_bytes = rings[b % 4];
   if (program.plan.like_a_file)
     program.plan.ring_bytes = std::max<std::uint64_t>(program.plan.ring_bytes, 1 << 18);
-  // home grows by up to 4 MiB at once: slow
+  // The data region grows by up to 4 MiB at once: slow.
   static constexpr std::uint64_t chunks[] = {6, 6, 8, 12, 12, 24, 40, 4096};
   const std::uint64_t most = chunks[b / 4 % 8];
   program.roomy = most == 4096;

@@ -20,7 +20,7 @@ struct NoTampering {
   void operator()(ThisPool&, const Command&) const {}
 };
 
-/// The program on every instance; what was found, empty when nothing.
+/// Runs the program on every instance; returns what was found, or an empty text.
 template <class Tamper = NoTampering>
 std::string play(const std::uint8_t* data, std::size_t size, Tamper tamper = {},
                  std::span<const engine::Entry> on = engine::registered()) {

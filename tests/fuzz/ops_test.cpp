@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fuzzer of operations on random inputs and its corpus, without libFuzzer; and that it is able
-// to find something.
+// The fuzzer of operations on random inputs and its corpus, without libFuzzer; and a test that it
+// can find a bug.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -29,7 +29,7 @@ TEST(Operations, AreTheModelsOnEveryEngine) {
 
 TEST(Operations, OfTheCorpus) {
   const std::vector<Input> inputs = corpus("ops");
-  // some of them where sanitizers watch
+  // Only a part of them with sanitizers.
   for (std::size_t n = 0; n < inputs.size(); n += test::scale)
     ASSERT_EQ(play(inputs[n].bytes.data(), inputs[n].bytes.size()), "") << inputs[n].name;
 }

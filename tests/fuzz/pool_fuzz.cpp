@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// libFuzzer's door to pool_target.hpp: `./dev build --preset fuzz`, then
+// libFuzzer's entry point to pool_target.hpp: `./dev build --preset fuzz`, then
 // build/fuzz/tests/fuzz/pool_fuzz -max_total_time=60.
 #include "tests/fuzz/pool_target.hpp"
 

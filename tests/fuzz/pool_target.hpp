@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opening, recovering and auditing pools that were damaged: whatever the bytes are, an error or a
-// pool, and nothing else (LAW-10). One input mutates one of the base images, pools of every kind
-// caught in mid-life. Since almost every mutation ends at a checksum, an input may ask that the
-// checksums be made right again.
+// Opens, recovers and audits damaged pools: whatever the bytes are, the result is an error or a
+// pool, and nothing else (LAW-10). One input mutates one of the base images, which are pools of
+// every kind, killed while in use. Because almost every mutation fails at a checksum, an input may
+// ask that the checksums be corrected.
 // Thread safety: one thread.
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace perdure::fuzz {
 
-/// A pool as a crash left it, and how its engine recovers.
+/// A pool as a crash left it, and the way in which its engine recovers.
 struct Base {
   crash::Arena::Geometry geometry;
   std::unique_ptr<crash::Image> image;
@@ -88,7 +88,7 @@ class Patched {
   void set(std::uint64_t i, std::uint64_t value) {
     changed.push_back({static_cast<std::uint32_t>(i), value});
   }
-  std::vector<crash::Word> changed;  // later ones count
+  std::vector<crash::Word> changed;  // later ones take precedence
 
  private:
   const crash::Image& image_;
@@ -104,8 +104,8 @@ inline void mend_headers(Patched& p) {
   }
 }
 
-/// Every record of the first ring that its header's length leaves inside the ring gets the checksum
-/// that it should have.
+/// Every record of the first ring whose header's length leaves it inside the ring gets the correct
+/// checksum.
 inline void mend_records(Patched& p, const crash::Arena::Geometry& g) {
   pool::Header h;
   std::vector<std::uint64_t> words(sizeof h / 8);
@@ -130,7 +130,8 @@ inline void mend_records(Patched& p, const crash::Arena::Geometry& g) {
   }
 }
 
-/// input: which base, what to mend, then places and values. Anything but returning is a bug.
+/// `data`: the base, what to correct, then places and values. The only correct outcome is that it
+/// returns.
 inline void open_mutated(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return;
   Base& base = bases()[data[0] % bases().size()];
@@ -142,7 +143,7 @@ inline void open_mutated(const std::uint8_t* data, std::size_t size) {
     std::uint64_t value = 0;
     std::memcpy(&place, data + i, 4);
     std::memcpy(&value, data + i + 4, 8);
-    // header, log, the heap's directory and anything: a quarter each
+    // Header, log, the heap's directory and anything: a quarter each.
     const std::uint64_t within = place >> 2;
     std::uint64_t at = within % words;
     if (place % 4 == 0)

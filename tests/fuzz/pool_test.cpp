@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fuzzer's target on random inputs, without libFuzzer: what CI can run with any compiler.
+// The fuzzer's target on random inputs, without libFuzzer: CI can run it with any compiler.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -17,7 +17,7 @@ TEST(MutatedPools, OpenOrAreRefused) {
   for (unsigned n = 0; n < 60'000 / test::scale; ++n) {
     std::vector<std::uint8_t> input(2 + 12 * (1 + random() % 8));
     for (auto& b : input) b = static_cast<std::uint8_t>(random());
-    // small numbers are the dangerous ones: sizes, counts, offsets
+    // Small numbers are the dangerous ones: sizes, counts, offsets.
     for (std::size_t i = 6; i + 8 <= input.size(); i += 12) {
       const std::uint64_t value = random() % 3 == 0   ? random()
                                   : random() % 3 == 0 ? random() % 4096

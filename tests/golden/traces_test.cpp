@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Golden traces (trace.hpp): each engine, in each way a pool may be made, asks of its medium what
-// it asked when traces.txt was kept. A refactoring leaves them as they are. A change of protocol
-// keeps them anew, in a commit of its own that says why:
+// Golden traces (trace.hpp): each engine, in each configuration of a pool, makes the same calls to
+// its medium as when traces.txt was written. A refactoring leaves the traces as they are. A change
+// of protocol writes them anew, in a commit of its own that says why:
 //   PERDURE_GOLDEN=keep build/dev/tests/golden/golden_traces_test
-// To see what changed, write the whole traces before and after, and compare the two folders:
+// To see what has changed, write the whole traces before and after, and compare the two folders:
 //   PERDURE_GOLDEN_DIR=FOLDER build/dev/tests/golden/golden_traces_test
 //
 // The program has one thread. The pool's own threads run where it waits, and when it yields after
@@ -38,7 +38,7 @@ struct Root {
 };
 struct Oops {};
 
-/// The n-th transaction: words, runs of words, blocks small and large; one in nine is rolled back.
+/// Transaction n: words, runs of words, small and large blocks; one in nine is rolled back.
 template <class Tx>
 void step(Tx& tx, Root& r, std::uint64_t n) {
   Random random(seed + n);
@@ -61,8 +61,8 @@ void step(Tx& tx, Root& r, std::uint64_t n) {
   if (n % 9 == 8) throw Oops();
 }
 
-/// What one run of the program left: its traces by phase, how many fences steps and close made, and
-/// images taken at 20 of them.
+/// The results of one run of the program: its traces by phase, the number of fences of steps and
+/// close, and images taken at 20 of them.
 struct Traced {
   std::map<std::string, std::string> traces;
   std::uint64_t fences = 0;
@@ -88,7 +88,7 @@ std::vector<std::byte> image_of(const medium::RecordingMedium& medium, std::uint
   return image;
 }
 
-/// `every`: of the fences of steps and close, one in so many has an image taken; 0: none.
+/// `every`: an image is taken at one in `every` fences of steps and close; 0: no images.
 Traced run_program(const Entry& e, const Way& way, std::uint64_t every) {
   Traced result;
   const Shape shape = shape_of(e, way);
@@ -131,7 +131,7 @@ Traced run_program(const Entry& e, const Way& way, std::uint64_t every) {
   return result;
 }
 
-/// The events of the recoveries of all images, one after the other.
+/// The events of the recoveries of all images, one after another.
 std::string recoveries_of(const Entry& e, const Way& way, const Traced& run) {
   std::string all;
   for (const std::vector<std::byte>& image : run.taken) {
@@ -187,7 +187,7 @@ TEST_P(GoldenTraces, AreAsKept) {
   if (keeps()) file().save();
 }
 
-// A trace that differs in one event has another summary: what the comparison rests on.
+// A trace that differs in one event has another summary: the comparison relies on this.
 TEST(GoldenTraceText, OneEventMakesADifference) {
   std::vector<medium::Event> events(3);
   events[0] = {medium::Event::Kind::store, 7, pool::first_ring, 8, {}, std::vector<std::byte>(8)};

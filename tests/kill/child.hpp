@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The process that is killed: opens the pool (recovering what the last one left), compares it with
-// the model, then works until it dies.
+// The process that is killed: opens the pool (recovering what the previous one left), compares it
+// with the model, then works until it is killed.
 //
-// Laws looked at: LAW-1 (the recovered transactions are closed: exactly the model's state after n
-// <= done[t], the shared parts in the journal's order; under the pipelined order no id below a
-// recovered one is missing), LAW-2 (acked <= done), LAW-3 (nothing of a transaction that threw),
-// LAW-4 (the sum of the accounts in every view), LAW-5 (the digest of a first recovery), LAW-6
-// (check(): no leak, no double use). Thread safety: run() starts its own threads.
+// Tested laws: LAW-1 (the recovered transactions are closed: exactly the model's state after n <=
+// done[t], the shared parts in the journal's order; with `prefix` no id below a recovered one is
+// missing), LAW-2 (acked <= done), LAW-3 (nothing of a transaction that threw), LAW-4 (the sum of
+// the accounts in every view), LAW-5 (the digest of a first recovery), LAW-6 (check(): no leak, no
+// double use).
+// Thread safety: run() starts its own threads.
 #pragma once
 
 #include <fcntl.h>
@@ -31,18 +32,18 @@ namespace perdure::kill {
 
 using Engines = engines<any_engine>;
 
-/// What one child is to do.
+/// The task of one child.
 struct Task {
   std::string path;
   Options options;
   Shape shape;
-  std::uint64_t seed = 0;         ///< of this cycle: durabilities, when to look
+  std::uint64_t seed = 0;         ///< of this cycle: durabilities, when to check
   bool work = true;               ///< false: open, verify, wait to be killed
-  std::uint64_t close_after = 0;  ///< transactions a thread, then close(); 0: never
-  /// the call of the medium in which it kills itself, counted from the opening; 0: never
+  std::uint64_t close_after = 0;  ///< transactions per thread, then close(); 0: never
+  /// The call of the medium in which it kills itself, counted from the opening; 0: never.
   std::uint64_t kill_at = 0;
   std::uint64_t kill_at_work = 0;  ///< the same, counted from the first transaction
-  std::uint64_t digest = 0;        ///< not 0: what a recovery of a copy of this pool came to
+  std::uint64_t digest = 0;        ///< not 0: the result of a recovery of a copy of this pool
 };
 
 template <class Container>
@@ -82,7 +83,8 @@ class Child {
     ::_exit(shared_.error[0] ? 2 : 0);
   }
 
-  /// What a recovery of the pool at task.path comes to; the pool is left as a kill leaves it.
+  /// Computes the result of a recovery of the pool at task.path; the pool is left as a kill leaves
+  /// it.
   [[noreturn]] void only_digest() {
     try {
       PoolType pool = PoolType::open(task_.path, task_.options);
@@ -213,8 +215,8 @@ class Child {
     shared_.phase.store(verified);
   }
 
-  // Brings the model to what the pool says it holds. False, with the reason, when the journal can't
-  // be right.
+  // Brings the model to the state that the pool claims to have. Returns false, with the reason,
+  // when the journal can't be right.
   bool replay(const ModelType& found) {
     const std::size_t old = model_.journal.size();
     if (found.journal.size() < old) return bad("the journal has lost entries"), false;
@@ -278,7 +280,7 @@ class Child {
     bad(text);
   }
 
-  // Under the pipelined order: whoever is missing has an id above everybody who is there.
+  // With `prefix`: every missing transaction has an id above all present ones.
   void prefix(const ModelType& found) {
     for (std::size_t t = 0; t < 2; ++t) {
       for (std::size_t u = 0; u < 2; ++u) {
@@ -328,13 +330,13 @@ class Child {
     Random r(task_.seed, t, 0, 9);
     std::deque<std::pair<std::uint64_t, ReceiptBase>> open;
     const auto ack = [&](std::uint64_t of, std::uint64_t n) {
-      // a view of the other thread may claim for this one
+      // A view of the other thread may acknowledge for this one.
       std::uint64_t seen = shared_.acked[of].load();
       while (seen < n && !shared_.acked[of].compare_exchange_weak(seen, n)) {}
     };
     std::uint64_t n = model_.done[t];
     for (std::uint64_t count = 0; task_.close_after == 0 || count < task_.close_after; ++count) {
-      // enough to remember: the parent will kill us
+      // It has enough to remember: the parent will kill the process.
       while (count == Shared::remembered - 1000) ::pause();
       shared_.ids[t][++n % Shared::remembered].store(0);
       shared_.issued[t].store(n);

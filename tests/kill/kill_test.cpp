@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // SIGKILL at random instants: random workloads on hash_map, map and vector, on every medium and
-// durable engine that a machine without persistent memory has; 2,000 kills in all, spread evenly, a
-// tenth of them under a sanitizer. See child.hpp for what is compared.
+// durable engine that a machine without persistent memory has; 2,000 kills in total, spread evenly,
+// a tenth of them with a sanitizer. See child.hpp for what is compared.
 //
 //   kill_test [--seed N] [--life N] [--kills N] [--keep] [--gtest_filter=...]
 //
-// A SIGKILL can't see a missing fence or flush: the recording medium's order tests do.
+// A SIGKILL can't reveal a missing fence or flush: the recording medium's order tests do.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -76,7 +76,7 @@ std::vector<Config> table() {
     for (const char* container : {"hash_map", "map"})
       all.push_back(
           {"emulated", engine, container[0] == 'h' ? 2U : 1U, container, each / 4 + 1, true});
-  // beside the 2,000: at every call of the medium
+  // In addition to the 2,000: at every call of the medium.
   for (const char* engine : {"shadow", "dudetm", "undo"})
     for (const std::uint64_t threads : {1, 2})
       for (const char* container : {"hash_map", "map", "vector"})
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   settings.seed = static_cast<std::uint64_t>(::time(nullptr)) * 1000 +
                   static_cast<std::uint64_t>(::getpid()) % 1000;
-  // the build tree: a file system that has O_DIRECT, where there is one
+  // The build tree: a file system that has O_DIRECT, if there is one.
   settings.folder = std::filesystem::current_path();
   for (int i = 1; i < argc; ++i) {
     const auto is = [&](const char* name) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The parent of the kill tests: pools that live for a few kills each; forks the child, kills it at
-// a random instant, keeps the model.
+// The parent of the kill tests: pools that live for a few kills each. It forks the child, kills it
+// at a random instant, and keeps the model.
 //
-// When: a random time after the child began to work (most), after its fork (creation, recovery),
-// after it began to open, after it began to close. Everything random but the instants' real time
-// follows from the seed: a failure prints it and how to run that pool's life again. Thread safety:
-// none; one process at a time.
+// The instant: a random time after the child began to work (most), after its fork (creation,
+// recovery), after it began to open, after it began to close. Everything random except for the real
+// time of the instants follows from the seed: a failure prints it and how to run that pool's life
+// again. Thread safety: none; one process at a time.
 #pragma once
 
 #include <fcntl.h>
@@ -60,7 +60,7 @@ inline std::string name_of(const Config& c) {
 }
 inline void PrintTo(const Config& c, std::ostream* out) { *out << name_of(c); }
 
-/// What the command line says.
+/// The options of the command line.
 struct Settings {
   std::uint64_t seed = 0;
   std::int64_t only_life = -1;  ///< --life N: this pool only
@@ -93,7 +93,7 @@ class Killer {
   Killer(const Killer&) = delete;
   Killer& operator=(const Killer&) = delete;
 
-  /// Kills until `config.kills` are done; the first failure, or an empty text.
+  /// Kills until `config.kills` are done; returns the first failure, or an empty text.
   std::string run() {
     const std::uint64_t kills = settings_.kills != 0 ? settings_.kills : config_.kills;
     for (std::uint64_t life = 0; counts.kills < kills; ++life) {
@@ -115,7 +115,7 @@ class Killer {
   Counts counts;
 
  private:
-  // One pool: made, worked on, killed and reopened kills_a_life times.
+  // One pool: made, used, killed and reopened kills_a_life times.
   std::string live(std::uint64_t life, std::uint64_t kills) {
     Random r(settings_.seed, life,
              base::hash_bytes(config_.engine.data(), config_.engine.size(), config_.threads), 77);
@@ -130,13 +130,14 @@ class Killer {
     o.creation.max_size = 64 << 20;
     o.creation.threads = static_cast<std::uint32_t>(1 + r.below(3));
     const bool undo = config_.engine == "undo", rewind = config_.engine.starts_with("rewind");
-    // records take whole blocks there: a log of 32 blocks wraps within a few kills
+    // Records take whole blocks there: a log of 32 blocks wraps within a few kills.
     const bool file = config_.medium == "file";
     o.creation.log_size =
         o.creation.threads * ((undo || rewind ? 256 : 128) << r.below(file ? 3 : 5)) * 1024;
-    o.durability = r.one_in(3) ? durable : r.one_in(2) ? group : async;  // the order, on memory
+    // Chooses the order, on memory.
+    o.durability = r.one_in(3) ? durable : r.one_in(2) ? group : async;
     if (config_.engine.starts_with("dudetm-")) {
-      // the further forms are killed while they page
+      // The further variants are killed while they page.
       o.engine_options = papers::DudetmOptions{
           .shadow_size = 16 * 4096,
           .shadow_paging = r.one_in(2) ? ShadowPaging::hardware : ShadowPaging::software};
@@ -151,11 +152,11 @@ class Killer {
 
     const std::uint64_t before = counts.kills;
     while (counts.kills < before + kills_a_life && counts.kills < kills) {
-      // the limit is of one kill and its recovery: --kills N may ask for any number
+      // The limit is for one kill and its recovery: --kills N may ask for any number.
       test::watch_again();
       if (std::string failed = cycle(r); !failed.empty()) return failed;
     }
-    // The last kill is verified too.
+    // The state after the last kill is verified, too.
     task_.close_after = 1;
     task_.work = true;
     task_.digest = 0;
@@ -193,12 +194,12 @@ class Killer {
     const pid_t child = start([](Child<Container>& c) { c.run(); });
     std::string failed = await(child, until);
     if (failed.empty()) wait_us(delay);
-    // learn how long it takes
+    // Measures how long it takes.
     if (failed.empty() && until == closing && delay % 2 == 0) failed = await(child, closed);
     return finish(child, failed, true);
   }
 
-  // Killed in the n-th call of the medium.
+  // The child is killed in the n-th call of the medium.
   std::string exact(Random& r) {
     if (settings_.keep) copy(path_ + ".kept");
     (r.one_in(3) ? task_.kill_at : task_.kill_at_work) =
@@ -210,8 +211,8 @@ class Killer {
     return finish(child, failed, true);
   }
 
-  // LAW-5: a copy's recovery at once, and the pool's own after recoveries that are killed, come to
-  // the same state.
+  // LAW-5: the immediate recovery of a copy, and the pool's own after recoveries that are killed,
+  // give the same state.
   std::string idempotent(Random& r) {
     ++counts.idempotent;
     const std::string original = path_, name = path_ + ".copy";
@@ -255,8 +256,8 @@ class Killer {
     return child;
   }
 
-  // Until the child is in `phase` or later, or has ended (finish sees how). A child that takes
-  // minutes hangs.
+  // Waits until the child is in `phase` or later, or has ended (finish handles that). A child that
+  // takes minutes hangs.
   std::string await(pid_t child, Phase phase) {
     const std::uint64_t start = now_us();
     std::uint64_t opening_at = start, closing_at = 0;
@@ -278,14 +279,14 @@ class Killer {
           info.si_pid == child)
         return {};
       if (now_us() - start > 60'000'000ULL * static_cast<std::uint64_t>(slower)) {
-        ::kill(child, SIGABRT);  // a core, where the system keeps them
+        ::kill(child, SIGABRT);  // leaves a core, if the system keeps them
         return std::string("the child hangs in phase ") + phase_names[at];
       }
       wait_us(n < 40 ? 50 : 200);
     }
   }
 
-  // Kills (or lets it end), then takes over what the child has verified.
+  // Kills the child (or lets it end), then takes over what the child has verified.
   std::string finish(pid_t child, std::string failed, bool kill_it) {
     Shared& page = **page_;
     if (kill_it && failed.empty()) ::kill(child, SIGKILL);
@@ -326,8 +327,8 @@ class Killer {
     counts.records += page.records.load();
     counts.checkpoints += page.checkpoints.load();
     counts.growths += page.growths.load();
-    // A killed program's counters stay in /dev/shm until its pool is opened again: this pool won't
-    // be.
+    // A killed program's counters stay in /dev/shm until its pool is opened again: this pool will
+    // not be.
     pool::Header h{};
     const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && ::pread(fd, &h, sizeof h, 0) == static_cast<ssize_t>(sizeof h))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// KillingMedium: passes everything on to another medium, and kills the process (SIGKILL) inside its
+// KillingMedium: passes every call on to another medium, and kills the process (SIGKILL) inside its
 // n-th call.
 //
-// A store, a stream or an append in which it strikes has done a part of its work: a prefix of its
-// words or lines. So the instants between two stores of a checkpoint, a recovery or a header, too
-// short for a clock, are met too, and met again with the same n.
+// A store, a stream or an append that it interrupts has done a part of its work: a prefix of its
+// words or lines. It therefore reaches the instants between two stores of a checkpoint, a recovery
+// or a header, which are too short for a clock, and reaches them again with the same n.
 // Thread safety: as the inner medium; calls of all threads count together.
 #pragma once
 
@@ -23,14 +23,14 @@ namespace perdure::kill {
 
 class KillingMedium final : public medium::Medium {
  public:
-  /// Kills in the nth call from now on; 0: never.
+  /// Kills in the n-th call from now on; 0: never.
   KillingMedium(std::unique_ptr<medium::Medium> inner, std::uint64_t nth)
       : inner_(std::move(inner)), nth_(nth) {
     path_ = inner_->path();
     log_ = const_cast<std::byte*>(inner_->at(0));
     home_ = const_cast<std::byte*>(inner_->home());
     log_bytes_ = inner_->log_bytes();
-    // nobody else sees this object yet
+    // No other thread sees this object yet.
     home_bytes_.store(inner_->home_bytes(), std::memory_order_relaxed);
     max_home_bytes_ = inner_->max_home_bytes();
     append_unit_ = inner_->append_unit();
@@ -39,7 +39,7 @@ class KillingMedium final : public medium::Medium {
     pages_ = inner_->pages();
   }
 
-  /// The same, later.
+  /// The same, set later.
   void arm(std::uint64_t nth) noexcept {
     made_.store(0, std::memory_order_relaxed);
     nth_.store(nth, std::memory_order_relaxed);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The page that a kill test's parent shares with the child it kills: what the child knows to be
-// durable, what it found on reopening.
+// durable, and what it found on reopening.
 //
-// It is memory of its own (MAP_SHARED, anonymous), so that whatever the child stored there before
-// it was killed is seen by the parent. The child claims late and promises early: `issued` before a
-// transaction starts, `acked` after its update() has returned or its receipt has said durable.
+// It is memory of its own (MAP_SHARED, anonymous), so that the parent sees everything that the
+// child stored there before it was killed. The child records claims late and promises early:
+// `issued` before a transaction starts, `acked` after its update() has returned or its receipt has
+// reported durability.
 // Thread safety: atomics; each is written by one thread.
 #pragma once
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The workload of the kill tests: transactions that are a function of (seed, thread, number),
-// played on a pool and on a model alike.
+// The workload of the kill tests: transactions that are a function of (seed, thread, number), run
+// on a pool and on a model alike.
 //
-// Transaction n of thread t changes what t owns (keys, elements), and sometimes what all share: a
-// second container, accounts whose sum is constant, and a journal to which it appends (t, n). It
-// records n in `done[t]`. So a recovered pool says itself which transactions it holds: n <= done[t]
-// of every thread, the shared parts in the journal's order; the model replays exactly these, and
-// contents are compared in full. Some transactions end in an exception: they must leave nothing
-// (LAW-3).
+// Transaction n of thread t changes what t owns (keys, elements), and in part of the cases what all
+// threads share: a second container, accounts whose sum is constant, and a journal to which it
+// appends (t, n). It stores n in `done[t]`. A recovered pool therefore says which transactions it
+// has: n <= done[t] of every thread, the shared parts in the journal's order; the model replays
+// exactly these, and contents are compared in full. A part of the transactions ends in an
+// exception: they must leave nothing (LAW-3).
 // Thread safety: none; a model belongs to one thread, a Target to one transaction.
 #pragma once
 
@@ -36,16 +36,16 @@ class Random {
   std::uint64_t state_;
 };
 
-inline constexpr std::uint64_t keys = 160;      ///< of a thread; and of the shared container
-inline constexpr std::uint64_t elements = 200;  ///< a vector's, at the start
+inline constexpr std::uint64_t keys = 160;      ///< of one thread; and of the shared container
+inline constexpr std::uint64_t elements = 200;  ///< of a vector, at the start
 inline constexpr int accounts = 8;
 inline constexpr std::int64_t start_balance = 100;
 
-/// What the program chose for a pool's whole life.
+/// The program's choices for a pool's whole life.
 struct Shape {
   std::uint64_t seed = 0;
   std::uint64_t threads = 1;
-  /// bytes of values a transaction may store: so that none is too big for its log
+  /// Bytes of values that a transaction may store, so that none is too big for its log.
   std::uint64_t value_budget = 4096;
 };
 
@@ -58,7 +58,7 @@ inline constexpr bool is_vector = std::is_same_v<C, List>;
 template <class Container>
 struct Root {
   Container data;    ///< thread t owns keys and elements k with k % threads == t
-  Container common;  ///< everybody's
+  Container common;  ///< shared by all threads
   vector<std::uint64_t> journal;
   p<std::uint64_t> ready;
   struct alignas(64) Done {
@@ -86,11 +86,11 @@ struct Model {
   std::int64_t account[accounts] = {};
 };
 
-/// What transaction n of a thread is. `own` and `shared` seed its two parts.
+/// The content of transaction n of a thread. `own` and `shared` seed its two parts.
 struct Plan {
   bool throws = false;  ///< after its changes
-  bool shares = false;  ///< changes what all share
-  bool pauses = false;  ///< yields half way: lets the other thread in between
+  bool shares = false;  ///< it changes what all threads share
+  bool pauses = false;  ///< it yields half way, so that the other thread can run
   std::uint64_t steps = 1;
   Random own, shared;
   Plan(const Shape& shape, std::uint64_t thread, std::uint64_t n)
@@ -103,8 +103,8 @@ struct Plan {
   }
 };
 
-/// Text of up to `budget` bytes, which it takes from it. Sizes change with the times, so that
-/// chunks of the heap change hands.
+/// Text of up to `budget` bytes, which are subtracted from it. Sizes depend on `era`, so that
+/// chunks of the heap change their use.
 inline std::string some_text(Random& r, std::uint64_t era, std::uint64_t& budget) {
   static constexpr std::uint64_t most[] = {60, 900, 5000, 90};
   std::uint64_t n = r.one_in(60) ? r.below(150000) : r.below(most[era % 4]);
@@ -117,8 +117,8 @@ inline std::string changed(const std::string& old, const std::string& v) {
   return old.substr(0, old.size() / 2 < 40 ? old.size() / 2 : 40) + v;
 }
 
-/// One part of a transaction, on maps: `to` has put, insert, change, erase, and clear where nobody
-/// else has a part of it (`whole`). Keys are mapped by `key`.
+/// One part of a transaction, on maps: `to` has put, insert, change, erase, and clear if no other
+/// thread has a part of it (`whole`). Keys are mapped by `key`.
 template <class Target, class Key>
 void play_map(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t budget, bool whole,
               Target&& to, Key key) {
@@ -136,7 +136,7 @@ void play_map(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t bu
   }
 }
 
-/// The same on vectors: `to` has set, and, where nobody else has a part of it, push, pop, resize
+/// The same on vectors: `to` has set and, if no other thread has a part of it, push, pop, resize
 /// and clear.
 template <class Target, class Key>
 void play_vector(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t budget, bool whole,
@@ -252,8 +252,8 @@ void set_up(Model<Container>& model) {
   model.ready = true;
 }
 
-/// The part of transaction n that is the thread's own. Parts of one thread in the order of their
-/// numbers.
+/// The part of transaction n that is the thread's own. Parts of one thread are applied in the order
+/// of their numbers.
 template <class Container>
 void play_own(const Shape& shape, std::uint64_t thread, std::uint64_t n, Model<Container>& model) {
   Plan plan(shape, thread, n);
@@ -264,7 +264,7 @@ void play_own(const Shape& shape, std::uint64_t thread, std::uint64_t n, Model<C
                        target_of(model.data));
 }
 
-/// The part that is everybody's. In the journal's order.
+/// The part that all threads share, applied in the journal's order.
 template <class Container>
 void play_shared(const Shape& shape, std::uint64_t entry, Model<Container>& model) {
   const std::uint64_t thread = entry >> 63, n = entry & ~(std::uint64_t{1} << 63);

@@ -3,8 +3,9 @@
 """Holds the tree to the layer rule: reads every #include under perdure/ and fails on a breach.
 
   check_layers.py ROOT     check the tree at ROOT; prints each breach as FILE:LINE: what was found,
-  what is allowed check_layers.py --table  print the table that docs/architecture.md must carry
-  between its two markers
+                           what is allowed
+  check_layers.py --table  print the table that docs/architecture.md must carry between its two
+                           markers
 
 A folder may include folders with a lower number and itself. log and tm share a number, so they
 never see each other; an engine's folder never sees another engine's; containers see the API alone.
@@ -44,7 +45,7 @@ BESIDE = {
     "testing": (tuple("base medium pool log tm engine api".split()),
                 "crash exploration and test media: what power cuts leave, recovered and judged"),
 }
-# The front doors: perdure.hpp gathers everything; perdure.h is the C interface, which api/
+# The public headers: perdure.hpp includes everything; perdure.h is the C interface, which api/
 # implements.
 CXX_DOOR, C_DOOR = FRONT_DOORS = ("perdure.hpp", "perdure.h")
 
@@ -54,7 +55,7 @@ SOURCE_FOLDERS = ("perdure", "papers", "testing", "sqlite", "tools", "bench", "t
                   "cmake", "packaging")
 NOT_KEPT = {"__pycache__", "build", "CMakeUserPresets.json"}  # what tools leave (.gitignore)
 SOURCE_SUFFIXES = (".hpp", ".h", ".cpp", ".c", ".py", ".sh", ".cmake", ".in")
-# What makes a descriptor, and the one file that may call it (FD-1).
+# The calls that make a descriptor, and the one file that may contain them (FD-1).
 DESCRIPTORS = pathlib.PurePath("perdure", "base", "descriptor.cpp")
 DESCRIPTOR_FOLDERS = ("perdure", "papers", "testing", "sqlite", "tools")
 DESCRIPTOR = re.compile(
@@ -68,7 +69,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def allowed(folder):
-    """The folders that `folder` may include, itself last."""
+    """The folders that `folder` may include, with itself as the last."""
     number, only, _ = LAYERS[folder]
     lower = only if only is not None else tuple(f for f, (n, _, _) in LAYERS.items() if n < number)
     return (*lower, folder)
@@ -143,7 +144,7 @@ def beside_breach(folder, source, target, quoted):
 
 
 def includes_of(root, base):
-    """Each file below `base` with its path parts there, and what it includes: (path, parts, line
+    """Each file below `base` with its path parts there, and its includes: (path, parts, line
     number, match)."""
     for path in sorted(p for p in base.rglob("*") if p.suffix in (".hpp", ".h", ".cpp", ".c")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -193,7 +194,7 @@ def check_licences(root):
         if not path.is_file() or NOT_KEPT & set(path.relative_to(root).parts) or not is_source(path):
             continue
         with path.open(encoding="utf-8", errors="replace") as file:
-            # The second line after a #!
+            # The second line, after a #! line.
             if LICENCE not in file.readline() and LICENCE not in file.readline():
                 yield (
                     f"{path.relative_to(root)}:1: found no licence line, expected '{LICENCE}' in "
@@ -201,12 +202,12 @@ def check_licences(root):
 
 
 def code_of(line):
-    """The line without its comment and its string literals: both may speak of calls."""
+    """The line without its comment and its string literals: both may mention calls."""
     return re.sub(r"//.*", "", re.sub(r'"(?:[^"\\]|\\.)*"', '""', line))
 
 
 def check_descriptors(root):
-    """FD-1: raw calls that open something, outside perdure/base/descriptor.cpp."""
+    """FD-1: raw calls that open a descriptor, outside perdure/base/descriptor.cpp."""
     for folder in DESCRIPTOR_FOLDERS:
         for path in sorted(p for p in (root / folder).rglob("*")
                            if p.suffix in (".hpp", ".h", ".cpp", ".c")):
@@ -222,7 +223,7 @@ def check_descriptors(root):
 
 
 def check_slow_headers(root):
-    """What of tools/ includes a header that takes seconds to compile, where it need not."""
+    """The files of tools/ that include a slow header without need."""
     for name, source, number, match in includes_of(root, root / "tools"):
         if match[2].startswith("CLI/") and source != ("command.cpp",):
             yield (

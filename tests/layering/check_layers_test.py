@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Is check_layers.py able to fail? Plants one breach at a time in a small tree and wants exactly
-that one found."""
+"""Tests that check_layers.py can fail: it plants one breach at a time in a small tree and expects
+exactly that one to be found."""
 import pathlib
 import sys
 import tempfile
@@ -27,7 +27,7 @@ class Planted(LimitedCase):
         self.put("docs/invariants.md", f"# I\n{invariants.BEGIN}\n{invariants.END}\n")
         self.source("perdure/perdure.hpp", '"perdure/container/map.hpp"')
         self.source("perdure/perdure.h", "<stdint.h>")
-        # Every include that is allowed, so that none of them is called a breach.
+        # Every allowed include, to see that none of them is reported as a breach.
         for folder in check_layers.LAYERS:
             sees = [f'"perdure/{other}/x.hpp"' for other in check_layers.allowed(folder)]
             self.source(f"perdure/{folder}/x.cpp", "<vector>", *sees)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND's log index: what is inserted and removed is found, in order; every power cut leaves the
-// tree before or after an operation.
+// REWIND's log index: a lookup finds what was inserted and not removed, in order; every power cut
+// leaves the tree before or after an operation.
 #include "papers/rewind/aavlt.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct Rig : LogRig {
       : LogRig(medium, v, 24), tree(nvm, arena, *log, root, seed) {
     tree.prepare(100);
   }
-  /// Records by key, in order; what a key leads to is a number here.
+  /// Records by key, in order; here a key leads to a number.
   [[nodiscard]] std::vector<std::uint64_t> records() const {
     std::vector<std::uint64_t> all;
     for (std::uint64_t r = tree.above(0); r != 0; r = tree.above(r / 64)) all.push_back(r);
@@ -42,7 +42,7 @@ TEST_P(AtomicAvlTrees, FindWhatIsInserted) {
   crash::Random random(3);
   const std::uint64_t lines = rig.arena.free_lines();
   for (std::uint64_t i = 1; i <= 1500; ++i) {
-    // at the end, as LSNs are, and anywhere
+    // At the end, like LSNs, and anywhere.
     const std::uint64_t key = i % 2 == 0 ? 1000 + i : 1 + random() % 900;
     if (model.contains(key) || model.size() == 40) {
       const auto victim =
@@ -65,7 +65,7 @@ TEST_P(AtomicAvlTrees, FindWhatIsInserted) {
     const auto below = model.lower_bound(key);
     EXPECT_EQ(below == model.begin() ? 0 : std::prev(below)->second, rig.tree.below(key));
     ASSERT_EQ(lines - model.size(), rig.arena.free_lines());
-    if (i % 100 == 0) {  // and another finds the same, in balance
+    if (i % 100 == 0) {  // another index object finds the same, in balance
       Rig again(*medium, GetParam());
       ASSERT_EQ("", again.log->recover().message());
       ASSERT_EQ("", again.tree.recover().message());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP's alias tables: what one holds; the states that the two go through and the colours of
-// the wraps that are open; no wrap sees a value that is not the newest while tables are switched,
-// taken home and emptied under it.
+// SoftWrAP's alias tables: the content of one; the states of the two and the colours of the open
+// wraps; no wrap sees a value that is not the newest while tables are switched, written to the data
+// region and emptied.
 #include "papers/softwrap/alias_tables.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST(AliasTable, HoldsWhatItWasGiven) {
     const std::uint64_t offset = i == 0 ? 0 : random() % 6000 * 8, value = random();
     std::uint64_t* const alias = table.add(offset, value);
     ASSERT_NE(nullptr, alias);
-    // one that was there stays as it is
+    // An existing alias stays as it is.
     EXPECT_EQ(model.contains(offset) ? model[offset] : value, *alias);
     model[offset] = *alias = value;
   }
@@ -74,14 +74,14 @@ TEST(AliasTable, IsFullAtSevenEighthsAndGrows) {
   EXPECT_EQ(64U, table.capacity());
   for (std::uint64_t i = 0; i < 56; ++i) ASSERT_NE(nullptr, table.add(i * 8, i));
   EXPECT_EQ(nullptr, table.add(56 * 8, 0));
-  EXPECT_NE(nullptr, table.add(55 * 8, 0));  // it is there
+  EXPECT_NE(nullptr, table.add(55 * 8, 0));  // it exists
   EXPECT_EQ(nullptr, table.find(56 * 8));
   table.reset(100);
   EXPECT_EQ(128U, table.capacity());
   EXPECT_EQ(nullptr, table.find(0));
 }
 
-// Threads add the same words at a time; each finds one place for it, whatever the others do.
+// Threads add the same words concurrently; each finds one place for a word, whatever the others do.
 TEST(AliasTable, ManyAddAtATime) {
   constexpr int threads = 4, words = 3000;
   AliasTable table(1 << 14);
@@ -107,8 +107,8 @@ TEST(AliasTable, ManyAddAtATime) {
                 places[static_cast<std::size_t>(t)][static_cast<std::size_t>(w)]);
 }
 
-// Objects of several pages, with words that have aliases of their own beside them: some in the
-// pages, some not.
+// Objects of several pages, together with words that have aliases of their own: a part of the words
+// lies in the pages, a part does not.
 TEST(AliasPages, HoldObjectsAndForgetThem) {
   for (const std::uint64_t page_bytes : {512, 1024, 8192}) {
     AliasTables t(4096, page_bytes);
@@ -116,7 +116,7 @@ TEST(AliasPages, HoldObjectsAndForgetThem) {
     std::mt19937_64 random(page_bytes);
     std::map<std::uint64_t, std::uint64_t> model;
     for (int round = 0; round < 60; ++round) {
-      if (round % 20 == 19) {  // and what was is in the other table
+      if (round % 20 == 19) {  // the previous contents are in the other table
         const std::uint64_t period = t.now().period();
         t.close(0);
         t.empty(0);
@@ -185,7 +185,7 @@ TEST(AliasPages, AreFullWhenTheirIndexIs) {
   EXPECT_EQ(7U, *pages.find(56 * 1024 + 8));
 }
 
-// The paper's Figure 3, a turn of it.
+// One cycle of the paper's Figure 3.
 TEST(AliasTables, GoThroughTheirStates) {
   AliasTables t(64);
   const auto states = [&] {
@@ -193,7 +193,7 @@ TEST(AliasTables, GoThroughTheirStates) {
   };
   const auto counts = [&](std::array<unsigned, 4> n) { EXPECT_EQ(n, t.counts()); };
   EXPECT_EQ("AE", states());
-  const auto first = t.open(0);  // table 0 is active, the other one need not be looked at
+  const auto first = t.open(0);  // table 0 is active, the other one need not be read
   EXPECT_EQ(0U, first.active());
   EXPECT_TRUE(first.other_retired());
   counts({0, 1, 0, 0});
@@ -237,8 +237,8 @@ TEST(AliasTables, GoThroughTheirStates) {
   EXPECT_FALSE(t.any_open());
 }
 
-// Wraps that each add 1 to two words, or give up, which they have for themselves, while the tables
-// take turns as fast as they can.
+// Wraps that each add 1 to two words, or abort, on words of their own, while the tables switch as
+// fast as they can.
 TEST(AliasTables, NoWrapMissesAValueWhileTheyTakeTurns) {
   constexpr std::size_t words = 40;
   constexpr int threads = 3, wraps = 3000;
@@ -260,7 +260,7 @@ TEST(AliasTables, NoWrapMissesAValueWhileTheyTakeTurns) {
         if (a > b) std::swap(a, b);
         const std::lock_guard first(locks[a]), second(locks[b]);
         (void)t.open(id);
-        std::vector<std::pair<std::uint64_t*, std::uint64_t>> undo;  // 0: forget it
+        std::vector<std::pair<std::uint64_t*, std::uint64_t>> undo;  // 0: remove it
         const bool gives_up = random() % 4 == 0;
         for (const std::size_t w : {a, b}) {
           const std::uint64_t* const alias = t.find(w * 8);
@@ -276,7 +276,7 @@ TEST(AliasTables, NoWrapMissesAValueWhileTheyTakeTurns) {
             mine = active.words.add(w * 8, value);
             undo.emplace_back(mine, 0);
           }
-          // the one who retires reads it when it has closed
+          // The thread that writes the table to the data region reads it when the wrap has closed.
           *mine = gives_up ? ~std::uint64_t{0} : ++model[w];
         }
         if (gives_up)

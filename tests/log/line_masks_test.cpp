@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// LineMasks: what a write-back in slices does to the pages that are noted. Each is read once and
-// none is moved, however many slices there are: to move what remains at each slice makes a
+// LineMasks: what a write-back in slices does to the recorded pages. Each is read once and none is
+// moved, however many slices there are: moving the remaining ones at each slice would make a
 // checkpoint of a million pages move gigabytes.
 #include "perdure/log/line_masks.hpp"
 
@@ -14,7 +14,7 @@
 namespace perdure::log::testing {
 namespace {
 
-/// A page's number that counts what is done to it.
+/// A page's number that counts the operations on it.
 struct Counted {
   static inline std::uint64_t reads = 0, moves = 0;
   std::uint64_t number;
@@ -65,15 +65,15 @@ TEST_F(LineMasksTest, EachPageIsReadOnceAndNoneIsMoved) {
   }
 }
 
-// Home grows, and further lines are noted, in the midst of a write-back: what remains is written
-// back, and what came is left.
+// The data region grows, and further lines are recorded, during a write-back: the rest is written
+// back, and the new lines remain.
 TEST_F(LineMasksTest, GrowthInTheMidstOfAWriteBack) {
   make(64);
   for (std::uint64_t p = 0; p < 64; ++p) masks.note(p * 64);
   masks.begin();
   EXPECT_FALSE(masks.write_back(*m, 10));
   masks.note(3 * 64 + 1);   // its page has been written back
-  masks.note(50 * 64 + 1);  // its page has not: both lines go with it
+  masks.note(50 * 64 + 1);  // its page has not been written back: both lines go with it
   masks.fit(4096 * page_bytes);
   masks.note(1000 * 64);
   EXPECT_FALSE(masks.write_back(*m, 10));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of REWIND's log structures share: the versions of the pointer log, a medium that
-// is small, and its exploration.
+// Shared by the tests of REWIND's log structures: the versions of the pointer log, a small medium,
+// and its exploration.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ inline std::string version_name(const ::testing::TestParamInfo<Version>& info) {
 inline constexpr std::uint64_t log_bytes = 32 << 10, home_bytes = 64 << 10;
 inline constexpr std::uint64_t root = 0, anchor = 64, arena_begin = 128, arena_bytes = 24 << 10;
 
-/// With an empty anchor, and an empty tree's root.
+/// A medium with an empty anchor and the root of an empty tree.
 inline std::unique_ptr<medium::CrashMedium> make_medium() {
   medium::CrashOptions options;
   options.log_bytes = log_bytes;
@@ -43,7 +43,7 @@ inline std::unique_ptr<medium::CrashMedium> make_medium() {
   return medium;
 }
 
-/// An empty pointer log on a medium, or what is there, before its recovery.
+/// An empty pointer log on a medium, or an existing one before its recovery.
 struct LogRig {
   LogRig(medium::Medium& medium, const Version& v, std::uint64_t buckets = 8)
       : nvm(medium),
@@ -60,11 +60,11 @@ struct LogRig {
   std::unique_ptr<log::PointerLog> log;
 };
 
-/// Every power cut in what `medium` did since `image` was taken.
+/// Explores every power cut since `image` was taken.
 inline crash::Counts explore(medium::CrashMedium& medium, crash::Image& image,
                              crash::Subject& subject, crash::Model model) {
   const std::uint8_t uuid[16] = {9};
-  // free again at once
+  // The address is free again at once.
   const std::uint64_t base = pool::AddressRange::choose(uuid, home_bytes, "log").value().base();
   auto arena = crash::Arena::make({log_bytes, home_bytes, base}).value();
   crash::ExploreOptions how;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND's logs as sequences of pointers: what is appended, removed and compacted, and what every
-// power cut leaves of that.
+// REWIND's logs as sequences of pointers: appending, removing and compacting, and what every power
+// cut leaves.
 #include "papers/rewind/pointer_log.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using log::PointerLog;
 
-/// A log on a medium; records are lines that hold a number.
+/// A log on a medium; records are lines that contain a number.
 struct Rig : LogRig {
   using LogRig::LogRig;
   void append(std::uint64_t number) {
@@ -92,14 +92,14 @@ TEST_P(PointerLogs, KeepWhatIsAppendedAndNotRemovedInOrder) {
   EXPECT_FALSE(rig.log->first());
   EXPECT_FALSE(rig.log->last());
   EXPECT_EQ(lines, rig.arena.free_lines());
-  EXPECT_GE(1U, rig.arena.buckets() - rig.arena.free_buckets());  // the one that is being filled
+  EXPECT_GE(1U, rig.arena.buckets() - rig.arena.free_buckets());  // the bucket that is being filled
 }
 
-// The paper's fences, and its synchronous stores apart (sections 3.2, 3.3).
+// The paper's fences and, separately, its synchronous stores (sections 3.2, 3.3).
 TEST_P(PointerLogs, CostWhatTheyShould) {
   auto medium = make_medium();
   Rig rig(*medium, GetParam());
-  rig.append(1);  // and the first bucket
+  rig.append(1);  // also makes the first bucket
   rig.log->persist();
   const std::uint64_t fences = rig.nvm.fences(), stores = rig.nvm.synchronous_stores();
   const std::uint64_t n = GetParam().group == 1 ? 4 : GetParam().group;
@@ -108,19 +108,19 @@ TEST_P(PointerLogs, CostWhatTheyShould) {
     rig.append(2 + i);
   const std::uint64_t f = rig.nvm.fences() - fences, s = rig.nvm.synchronous_stores() - stores;
   if (std::string(GetParam().name) == "simple") {
-    EXPECT_EQ(0U, f);      // lastTail's does for the record's
+    EXPECT_EQ(0U, f);      // lastTail's fence serves the record, too
     EXPECT_EQ(4U * 5, s);  // lastTail, toAppend, the link to it, tail, toAppend
   } else if (GetParam().group == 1) {
     EXPECT_EQ(4U, f);
     EXPECT_EQ(4U, s);
   } else {
-    EXPECT_EQ(GetParam().group == 2 ? 2U : 1U, f);  // one fence and one store a group
+    EXPECT_EQ(GetParam().group == 2 ? 2U : 1U, f);  // one fence and one store per group
     EXPECT_EQ(GetParam().group == 2 ? 2U : 1U, s);
   }
 }
 
-/// Recovers the log and judges what it holds: the numbers after some operation not older than the
-/// acknowledged.
+/// Recovers the log and judges its content: the numbers after an operation that is not older than
+/// the acknowledged one.
 class Recovered final : public crash::Subject {
  public:
   explicit Recovered(const Version& version) : version_(version) {}
@@ -145,8 +145,8 @@ class Recovered final : public crash::Subject {
   std::vector<std::vector<std::uint64_t>> states{{}};
 
  private:
-  // The log goes on: in DRAM only, after what was recovered. (A power cut in it is one in recovery,
-  // and must change nothing: so none is made.)
+  // The log continues after recovery, in DRAM only. (A power cut there would be one in recovery,
+  // and must change nothing, so none is made.)
   bool go_on(Rig& rig, const std::vector<std::uint64_t>& found) const {
     for (auto at = rig.log->first(); at; at = rig.log->next(at))
       if (!rig.arena.mark_line(rig.log->record(at))) return false;
@@ -187,7 +187,8 @@ TEST_P(PointerLogs, EveryPowerCutLeavesAStateThatWas) {
   }
 }
 
-// Threads take turns, under a lock: who ends a group answers for what others have appended to it.
+// Threads take turns, under a lock: the thread that ends a group makes what others have appended to
+// it durable, too.
 TEST_P(PointerLogs, AGroupIsDurableWhoeverEndsIt) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
     auto medium = make_medium();

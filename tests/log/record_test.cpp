@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Records: what goes in comes out, and nothing else checks: no flipped bit, no other position,
-// opening, ring or pool.
+// Records: what was written is read back, and nothing else passes the checks: no flipped bit, no
+// other position, opening, ring or pool.
 #include "tests/log/suite.hpp"
 
 namespace perdure::log::testing {
@@ -30,7 +30,7 @@ TEST_F(RecordTest, RunsOfEveryLengthComeBack) {
     writer.reset();
     EXPECT_TRUE(writer.empty());
     writer.words(8 * n, values.data(), n);
-    writer.word(1 << 20, n);  // something after it: a wrong length would lose its place
+    writer.word(1 << 20, n);  // something after it: with a wrong length its place would be lost
     const RecordView r = sealed();
     ASSERT_TRUE(r.plausible(64 << 20));
     ASSERT_TRUE(r.checks(seed));
@@ -96,7 +96,7 @@ TEST_F(RecordTest, ARunLongerThanAKeyCanSayIsTwoEntries) {
 TEST_F(RecordTest, NoFlippedBitOfHeaderOrEntriesGoesUnseen) {
   std::vector<std::uint64_t> values(21, 0);
   writer.word(8, 0);
-  // zeros: the weakest content for a checksum of products
+  // Zeros: the weakest content for a checksum of products.
   writer.words(256, values.data(), values.size());
   writer.heap_op({1 << 16, 3, 0, true});
   const RecordView whole = sealed();
@@ -105,7 +105,7 @@ TEST_F(RecordTest, NoFlippedBitOfHeaderOrEntriesGoesUnseen) {
   ASSERT_TRUE(r.checks(seed));
   for (std::size_t bit = 0; bit < (whole.payload_words() + header_words) * 64; ++bit) {
     copy[bit / 64] ^= 1ULL << bit % 64;
-    // a count that points past what a ring may hold is refused before it is summed
+    // A count that points beyond what a ring may hold is refused before it is summed.
     EXPECT_FALSE(r.plausible(copy.size() * 8) && r.checks(seed))
         << "word " << bit / 64 << " bit " << bit % 64;
     copy[bit / 64] ^= 1ULL << bit % 64;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // HomeWriter: what it stores is written back before its caller's fence, and a span's zeroed bitmap
-// is durable before home names the span (the heap's invariant HEAP-4), whatever lay there before.
+// is durable before the data region names the span (the heap's invariant HEAP-4), whatever was
+// there before.
 #include "perdure/log/redo.hpp"
 
 #include "perdure/log/redo_team.hpp"
@@ -20,7 +21,7 @@ std::unique_ptr<medium::RecordingMedium> medium_with_garbage(bool fence_is_sync 
   options.log_bytes = 4096;
   options.home_bytes = home_bytes;
   options.keep_bytes = true;
-  // chunks change hands: what lies there was data
+  // Chunks change their use: the old contents are data.
   std::vector<std::byte> image(4096 + home_bytes, std::byte{0xa5});
   std::memset(image.data(), 0, 4096 + pool::chunk_bytes);
   return medium::RecordingMedium::make(options, image).value();
@@ -31,7 +32,7 @@ TEST(HomeWriter, EverythingStoredIsDurableAfterFlushAndFence) {
   HomeWriter home(*m, home_bytes);
   std::mt19937_64 random(1);
   std::vector<std::uint64_t> values(300);
-  for (unsigned i = 0; i < 5000 / scale; ++i) {  // more lines than a batch
+  for (unsigned i = 0; i < 5000 / scale; ++i) {  // more lines than a batch has
     for (auto& v : values) v = random();
     const std::uint64_t n = 1 + random() % (i % 50 == 0 ? 300 : 8);
     home.words(pool::chunk_bytes + random() % (6 * pool::chunk_bytes / 8) * 8, values.data(), n);
@@ -49,8 +50,8 @@ std::uint64_t lines_flushed(const medium::RecordingMedium& m) {
   return lines;
 }
 
-// Of writers to which masks are lent, one after the other, each line is written back once, when the
-// lender wants it.
+// When masks are lent to several writers in turn, each line is written back once, at a time that
+// the lender chooses.
 TEST(LineMasks, ALineThatManyWritersStoreToIsWrittenBackOnce) {
   auto m = medium_with_garbage();
   LineMasks masks;
@@ -72,8 +73,8 @@ TEST(LineMasks, ALineThatManyWritersStoreToIsWrittenBackOnce) {
   EXPECT_EQ(3U, lines_flushed(*m)) << "nothing was stored since";
 }
 
-// A write-back in slices beside stores that go on: what was noted before begin() is durable at its
-// end, what came later at the end of the next one.
+// A write-back in slices during stores: what was recorded before begin() is durable at its end,
+// what came later at the end of the next one.
 TEST(LineMasks, AWriteBackHasAnEnd) {
   auto m = medium_with_garbage();
   LineMasks masks;
@@ -92,7 +93,7 @@ TEST(LineMasks, AWriteBackHasAnEnd) {
   EXPECT_TRUE(m->is_durable(4096 + pool::chunk_bytes + 4096, 31 * 4096));
   EXPECT_FALSE(m->is_durable(4096 + pool::chunk_bytes + 40 * 4096, 8 * 4096));
   EXPECT_FALSE(masks.empty());
-  masks.fit(2 * home_bytes * 4096);  // home grew
+  masks.fit(2 * home_bytes * 4096);  // the data region has grown
   masks.begin();
   EXPECT_TRUE(masks.write_back(*m));
   ASSERT_TRUE(m->fence().ok());
@@ -151,8 +152,8 @@ TEST(HomeWriter, EntriesOutsideHomeAreRefused) {
   EXPECT_TRUE(home.entry({EntryKind::end, 0, 0, values}));
 }
 
-// By pages: words of a page in their order, heap ops in theirs, and both where bitmaps lie, whoever
-// does it; all of it durable.
+// By pages: the words of a page in their order, heap operations in theirs, and both where bitmaps
+// lie, whichever thread does it; all of it is durable.
 TEST(RedoTeam, ComesToWhatOneThreadComesTo) {
   std::mt19937_64 random(9);
   for (unsigned round = 0; round < 20 / scale + 1; ++round) {
@@ -168,7 +169,7 @@ TEST(RedoTeam, ComesToWhatOneThreadComesTo) {
         writer.words(first + random() % (5 * pool::chunk_bytes / 8) * 8, values.data(),
                      values.size());
       }
-      // A span that comes and goes over words' pages, and one that stays.
+      // A span that is made and removed over the pages of words, and one that stays.
       const std::uint64_t chunk = random() % 2 == 0 ? 1 : 5;
       const std::uint32_t cls = static_cast<std::uint32_t>(random() % 8);
       writer.heap_op({first + chunk * pool::chunk_bytes + pool::classes[cls].first +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A REWIND log after a kill: its last store may be visible and not durable. What recovery then sees
-// must still be there when the power fails in it (REDO-4).
+// must still be present when the power fails during recovery (REDO-4).
 #include "papers/rewind/rewind_log.hpp"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST_P(RewindLogs, KeepWhatTheFirstRecoveryAfterAKillHasSeen) {
   std::set<std::size_t> seen;
   for (const Kill& kill : kills) {
     auto medium = medium::RecordingMedium::make(options(), kill.durable).value();
-    for (std::size_t at = 0; at < kill.visible.size(); at += 8)  // what the caches had
+    for (std::size_t at = 0; at < kill.visible.size(); at += 8)  // the contents of the caches
       if (std::memcmp(&kill.visible[at], &kill.durable[at], 8) != 0)
         medium->store(at, &kill.visible[at], 8);
     std::vector<std::uint64_t> first;
@@ -86,10 +86,11 @@ TEST_P(RewindLogs, KeepWhatTheFirstRecoveryAfterAKillHasSeen) {
       medium->set_fence_hooks({}, {});
       first = lsns(log);
       for (std::size_t i = 0; i < first.size(); ++i) ASSERT_EQ(i + 1, first[i]);
-      append(log, 1000);  // recovery's own
+      append(log, 1000);  // recovery's own record
       log.persist();
     }
-    for (const auto& image : within) {  // where nothing was made of it yet the last one may be gone
+    // Before anything was made durable, the last record may be missing.
+    for (const auto& image : within) {
       auto cut = medium::RecordingMedium::make(options(), image).value();
       RewindLog log(*cut, place, shape);
       const auto found = log.recover();

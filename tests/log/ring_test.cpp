@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rings: laps, what a scan finds after every way a last append can be torn, what it refuses, and
-// where recycling may move the head.
+// Rings: generations, what a scan finds after every way in which a last append can be torn, what it
+// refuses, and how far truncation may move the head.
 #include <atomic>
 #include <deque>
 #include <thread>
@@ -22,11 +22,11 @@ TEST(Ring, ManyLapsOfRecordsOfAllSizesAreFoundWholeAndInOrder) {
   for (unsigned step = 0; step < 4000 / scale; ++step) {
     const std::uint64_t n = 1 + random() % (step % 7 == 0 ? 900 : 40);
     const std::uint64_t bytes = r.record_bytes(n);
-    while (!r.ring.fits(bytes)) {  // recycle the oldest few
+    while (!r.ring.fits(bytes)) {  // release the oldest few
       for (std::uint64_t k = 1 + random() % 3; k > 0 && !live.empty(); --k) live.pop_front();
       r.ring.release(live.empty() ? r.ring.tail() : live.front().position);
     }
-    id += 1 + random() % 3;  // held: gaps
+    id += 1 + random() % 3;  // order held: gaps
     live.push_back({id, r.ring.tail(), n});
     r.append(id, n);
     ASSERT_LE(r.ring.used(), r.ring.bytes());
@@ -40,7 +40,7 @@ TEST(Ring, ManyLapsOfRecordsOfAllSizesAreFoundWholeAndInOrder) {
     ASSERT_EQ(r.ring.tail(), found.scan.end);
     ASSERT_EQ(live.size(), found.scan.records);
     ASSERT_EQ(r.ring.used(), found.scan.bytes);
-    // and each at its place, with its words
+    // Each at its position, with its words.
     for (const Live& l : live) {
       const RecordView view = r.ring.at(l.position);
       ASSERT_TRUE(each_entry(view.words + header_words, view.payload_words(), [&](const Entry& e) {
@@ -52,8 +52,8 @@ TEST(Ring, ManyLapsOfRecordsOfAllSizesAreFoundWholeAndInOrder) {
   EXPECT_GT(r.ring.tail(), 10 * r.ring.bytes());
 }
 
-// A record may hold anything: bytes too that would be a record if one began there. Who reads the
-// ring's second half alone takes them for one.
+// A record may contain anything, including bytes that would be a record if one began there. A
+// thread that reads only the ring's second half takes them for one.
 TEST(Ring, WhatLooksLikeARecordInsideOneIsNone) {
   for (const unsigned behind : {0U, 3U}) {
     RingOnMedium r(8192);
@@ -117,19 +117,20 @@ TEST(Ring, AFullRingIsScannedToItsLastByte) {
   EXPECT_EQ(8192U, found.scan.end);
 }
 
-// The last append tears: a prefix of it of any length is there, after it what lay there before.
+// The last append is torn: a prefix of it of any length is present, followed by what was there
+// before.
 TEST(Ring, ATornTailIsCutAtEveryByte) {
   for (const std::size_t unit : {64UL, 4096UL}) {
     RingOnMedium r(unit == 64 ? 8192 : 65536, unit);
     std::uint64_t id = 0;
-    // what lies beyond the tail is an earlier lap's, and checks there
+    // What lies beyond the tail is of an earlier generation, and passes the checks there.
     for (int lap = 0; lap < 2; ++lap)
       while (r.ring.tail() <
              (static_cast<std::uint64_t>(lap) + 1) * r.ring.bytes() - r.ring.bytes() / 4) {
         if (!r.ring.fits(r.record_bytes(12))) r.ring.release(r.ring.tail() - r.ring.bytes() / 4);
         r.append(++id, 12);
       }
-    // the head lies on a record: all have one size
+    // The head lies on a record: all have one size.
     const std::uint64_t size = r.record_bytes(12),
                         head = r.ring.tail() - r.ring.bytes() / 4 / size * size;
     const std::uint64_t first = id - (r.ring.tail() - head) / size + 1;
@@ -137,7 +138,7 @@ TEST(Ring, ATornTailIsCutAtEveryByte) {
     const std::uint64_t at = r.ring.tail(), n = r.record_bytes(40);
     r.append(id + 1, 40);
     Image after(r.map);
-    // header, key, words, a zero: after it comes padding
+    // Header, key, words, a zero; padding follows.
     const std::uint64_t meant = (40 + 2 + 3) * 8;
     for (std::uint64_t cut = 0; cut <= n; ++cut) {
       Image torn = before;
@@ -145,7 +146,7 @@ TEST(Ring, ATornTailIsCutAtEveryByte) {
       const Found found = scan(torn.map(), head, r.seed, unit);
       ASSERT_TRUE(found.scan.damage.ok())
           << "cut at byte " << cut << ": " << found.scan.damage.message();
-      // it is whole as soon as its last byte that differs from what lay there is
+      // It is whole as soon as its last byte that differs from the old contents is present.
       const bool whole =
           std::equal(torn.data() + at % r.ring.bytes(), torn.data() + at % r.ring.bytes() + meant,
                      after.data() + at % r.ring.bytes());
@@ -156,7 +157,7 @@ TEST(Ring, ATornTailIsCutAtEveryByte) {
   }
 }
 
-// ... or any of its 8-byte words are there, in no order (MEDIUM-4, MEDIUM-5).
+// ... or any of its 8-byte words are present, in no order (MEDIUM-4, MEDIUM-5).
 TEST(Ring, ATailTornIntoWordsIsCutToo) {
   RingOnMedium r(8192);
   for (std::uint64_t id = 1; id <= 20; ++id) r.append(id, 5);
@@ -195,7 +196,7 @@ TEST(Ring, DamageBelowAWholeRecordIsNamedNeverSkipped) {
         Image damaged(r.map);
         damaged.flip(at[victim] + bit / 8, static_cast<int>(bit % 8));
         const Found found = scan(damaged.map(), 0, r.seed, unit);
-        if (victim == 5) {  // the last: can't be told from a torn append
+        if (victim == 5) {  // the last record: damage can't be distinguished from a torn append
           ASSERT_TRUE(found.scan.damage.ok());
           ASSERT_EQ(from_to(1, 5), found.ids);
           continue;
@@ -228,15 +229,15 @@ TEST(Ring, WhatEarlierLapsOpeningsRingsAndPoolsLeftIsNotFound) {
       ASSERT_EQ(head, found.scan.end);
     }
   }
-  // this opening's earlier laps: the head is where the header says, one lap and more behind is
-  // nothing
+  // Earlier generations of this opening: the head is where the header says; one generation or more
+  // behind it there is nothing.
   EXPECT_TRUE(scan(r.map, r.ring.tail(), r.seed).ids.empty());
   EXPECT_TRUE(scan(r.map, r.ring.tail() + 8192, r.seed).scan.damage.ok());
 }
 
 TEST(Ring, WhatAScanFoundIsFlushedOnBothSidesOfTheEnd) {
   RingOnMedium r(4096);
-  const std::vector<std::uint64_t> stored(512, 7);  // as if a killed process had left them, visible
+  const std::vector<std::uint64_t> stored(512, 7);  // visible, as if a killed process had left them
   for (const auto& [head, end] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
            {0, 640}, {4096 - 128, 4096 + 192}, {8192 + 64, 8192 + 64 + 4096}, {64, 64}}) {
     r.medium->store(0, stored.data(), 4096);
@@ -264,7 +265,7 @@ TEST(Ring, PositionAfterAnIdIsItsNextRecordsExactly) {
       for (int k = 0; k < 20 && !live.empty(); ++k) live.pop_front();
       r.ring.release(live.empty() ? r.ring.tail() : live.front().second);
     }
-    id += random() % 3;  // equal ids are one transaction's (undo records)
+    id += random() % 3;  // equal ids are those of one transaction (undo records)
     if (id == 0) id = 1;
     live.emplace_back(id, r.ring.tail());
     r.append(id, n);
@@ -289,7 +290,7 @@ TEST(Ring, PositionAfterIsExactBesideTheAppender) {
     while (!stop) {
       const std::uint64_t tail = r.ring.tail(), head = r.ring.head();
       if (tail == head) continue;
-      // every record is 64 bytes and holds one id: id k lies at 64 * (k - 1)
+      // Every record is 64 bytes and has one id: id k lies at 64 * (k - 1).
       const std::uint64_t x = head / 64 + random() % ((tail - head) / 64 + 1);
       const std::uint64_t at = r.ring.position_after(x);
       if (at != x * 64) ++wrong;
@@ -307,7 +308,7 @@ TEST(Ring, PositionAfterIsExactBesideTheAppender) {
 }
 
 TEST(Ring, AFailedAppendMovesNothing) {
-  class Failing final : public medium::Medium {  // only what a ring asks for
+  class Failing final : public medium::Medium {  // only the calls that a ring makes
    public:
     explicit Failing(medium::Medium& inner) : inner_(inner) {}
     std::string_view kind() const noexcept override { return "failing"; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of the logs share: a ring on a recording medium, and bytes of it as a power cut
-// would leave them.
+// Shared by the tests of the logs: a ring on a recording medium, and its bytes as a power cut would
+// leave them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ struct RingOnMedium {
     ring.configure(*medium, map, seed);
     writer.configure(seed, ring.max_record(), unit);
   }
-  /// A record of n words that say whose they are.
+  /// Appends a record of n words that identify their record.
   void append(std::uint64_t id, std::uint64_t n) {
     writer.reset();
     std::vector<std::uint64_t> values(n);
@@ -64,14 +64,14 @@ struct RingOnMedium {
   RecordWriter writer;
 };
 
-/// A ring's bytes outside any medium, mapped twice as a medium does it.
+/// A ring's bytes outside any medium, mapped twice as a medium maps them.
 class Image {
  public:
   explicit Image(const medium::RingMap& from) : bytes_(from.bytes), copy_(2 * from.bytes / 8) {
     std::memcpy(data(), from.base, 2 * from.bytes);
   }
   std::byte* data() { return reinterpret_cast<std::byte*>(copy_.data()); }
-  /// Sets byte `position` of the ring (any lap), in both mappings.
+  /// Sets byte `position` of the ring (of any generation), in both mappings.
   void set(std::uint64_t position, std::byte value) {
     data()[position % bytes_] = value;
     data()[position % bytes_ + bytes_] = value;
@@ -96,7 +96,7 @@ inline Found scan(const medium::RingMap& map, std::uint64_t head, std::uint64_t 
   Found found;
   found.scan = scan_ring(map, head, seed, unit, "test: ring 0",
                          [&](const RecordView& r) { found.ids.push_back(r.id()); });
-  // and by several threads, a part of the ring each: the same
+  // Several threads, each with a part of the ring, must find the same.
   static const auto any = [] {
     medium::RecordingOptions options;
     options.log_bytes = 1 << 20;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The torn-bit log: its blocks bit for bit, its end, holes, abort records, laps; what damage is
-// named.
+// The torn-bit log: its blocks bit for bit, its end, holes, abort records, generations, and which
+// damage is reported.
 #include "papers/blurred/torn_log.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using log::TornScan;
 TEST(TornRecord, HasItsBitsWhereTheFiguresHaveThem) {
   const std::uint64_t value = 0x8000'0000'0000'0003, address = 0x1234'5678'9ab8;
   const TornRecord one = TornRecord::make(TornKind::word, address, value, true, 0b1000'0001);
-  // bit 63 is the torn bit, the value's own highest bit is in the metadata
+  // Bit 63 is the torn bit, the value's own highest bit is in the metadata.
   EXPECT_EQ(0x8000'0000'0000'0003, one.data);
   EXPECT_EQ(1U | 1U << 1 | 0b1000'0001U << 2 | address << 16, one.meta);
   const TornRecord zero = TornRecord::make(TornKind::word, address, value, false);
@@ -99,7 +99,7 @@ std::vector<std::uint64_t> ids(const TornScan& scan) {
 }
 using Ids = std::vector<std::uint64_t>;
 
-/// What a power cut leaves where nothing but what was fenced is durable.
+/// What a power cut leaves when only what was fenced is durable.
 TornScan after_a_power_cut(const Rig& rig) {
   const auto image = rig.medium->durable_image();
   return Rig(image).scan();
@@ -130,13 +130,13 @@ TEST(TornLog, CommitsWithOneFence) {
   rig.log->commit(2).or_throw();
   const auto after = rig.medium->counters() - before;
   EXPECT_EQ(1U, after.fences);
-  // 21 records, from where they begin in a line, and the lines of the run's two abort records: one
-  // at its 64th record, one behind it
+  // 21 records, counted from the line in which they begin, and the lines of the run's two abort
+  // records: one at its 64th record, one after it.
   EXPECT_EQ(106U / 4 * 4, 104U);
   EXPECT_EQ((126U + 3) / 4 - 106U / 4 + 2, after.flushed_lines);
 }
 
-// Runs of every length around 64, none of whose blocks but the flushed ones reached the medium.
+// Runs of every length around 64, of whose blocks only the flushed ones reached the medium.
 TEST(TornLog, FindsItsWayOverHolesOfEveryLength) {
   for (std::uint64_t length = 1; length <= 200; ++length) {
     const Rig rig;
@@ -149,7 +149,7 @@ TEST(TornLog, FindsItsWayOverHolesOfEveryLength) {
   }
 }
 
-// The same, whichever of its blocks the cache has written back: as a whole, or one of a record's
+// The same, whichever of its blocks the cache has written back: a whole block, or one of a record's
 // two.
 TEST(TornLog, FindsItsWayOverWhateverOfAnAbortedRunIsThere) {
   std::mt19937_64 random(7);
@@ -182,7 +182,7 @@ TEST(TornLog, EndsWhereAnAbortWasTheLastThing) {
     rig.abort(length);
     EXPECT_EQ((Ids{1}), ids(rig.scan())) << length;
     EXPECT_EQ((Ids{1}), ids(after_a_power_cut(rig))) << length;
-    rig.append(3, 1);  // and a transaction in progress behind it
+    rig.append(3, 1);  // and a transaction in progress after it
     EXPECT_EQ((Ids{1}), ids(rig.scan())) << length;
   }
 }
@@ -227,8 +227,8 @@ TEST(TornLog, IsOneSessionsOnly) {
   EXPECT_FALSE(TornLog::control(*rig.medium, next).ours);
 }
 
-// Of an aborted run nothing, its abort records neither; the next transaction is there, but it was
-// not told of.
+// Nothing of an aborted run, not even its abort records; the next transaction is present, but was
+// not acknowledged.
 TEST(TornLog, TakesATransactionWhoseWayIsLostForNone) {
   for (const std::uint64_t length : {1, 5, 63, 64, 130}) {
     const Rig rig;
@@ -244,9 +244,10 @@ TEST(TornLog, TakesATransactionWhoseWayIsLostForNone) {
   }
 }
 
-// LAW-10: a bit that changed is named, but in what nobody was told of, or can't be told from it:
-// the last transaction, and what follows it. A short lap after a full one: the one after has the
-// full one's sense, and must not meet what is left of it, wherever the power is cut.
+// LAW-10: a changed bit is reported, unless it lies in what was not acknowledged or can't be
+// distinguished from that: the last transaction, and what follows it. A short generation after a
+// full one: the next generation has the full one's sense, and must not find the rest of it,
+// wherever the power is cut.
 TEST(TornLog, MeetsNothingOfAnEarlierLap) {
   const Rig rig;
   std::uint64_t id = 0;
@@ -255,7 +256,7 @@ TEST(TornLog, MeetsNothingOfAnEarlierLap) {
   rig.commit(3, ++id);
   std::vector<std::vector<std::byte>> images;
   rig.medium->set_fence_hooks(
-      [&] {  // the lap's beginning may be durable before its fence, the rest not
+      [&] {  // the generation's beginning may be durable before its fence, the rest not
         auto image = rig.medium->durable_image();
         const auto current = rig.medium->current_image();
         const std::uint64_t beginning = rig.place.offset + TornLog::control_bytes;
@@ -272,8 +273,8 @@ TEST(TornLog, MeetsNothingOfAnEarlierLap) {
   EXPECT_EQ(Ids{id}, ids(after_a_power_cut(rig)));
 }
 
-// The last commit record, without its flags: ADDR, where it has a checksum, may be what a data
-// record's could be.
+// The last commit record, without its flags: the place of its checksum, ADDR, may contain what a
+// data record's could.
 TEST(TornLog, KnowsACommitRecordWithoutItsFlags) {
   unsigned like_data = 0;
   for (std::uint64_t id = 2; id < 66; ++id) {
@@ -310,7 +311,7 @@ TEST(TornLog, NamesDamage) {
   std::uint64_t named = 0, cut = 0;
   for (std::uint64_t bit = 0; bit < (64 + last * 16) * 8; ++bit) {
     const std::uint64_t word = bit / 64;
-    if (word >= 3 && word < 8) continue;  // of the control's line nobody's
+    if (word >= 3 && word < 8) continue;  // unused words of the control's line
     auto flipped = image;
     flipped[rig.place.offset + bit / 8] ^= std::byte{1} << static_cast<int>(bit % 8);
     const Rig again(flipped);
@@ -324,7 +325,7 @@ TEST(TornLog, NamesDamage) {
       ++named;
       continue;
     }
-    // In an aborted run nothing matters, but that one of its abort records leads on.
+    // In an aborted run only one thing matters: that one of its abort records leads on.
     const std::uint64_t n = (word - 8) / 2;
     EXPECT_EQ((Ids{1, 2, 3, 4}), ids(scan)) << "bit " << bit << ", record " << n;
     EXPECT_TRUE(n >= 5 && n < 11) << "bit " << bit << ", record " << n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP's log: what a wrap costs, line for line; what a scan finds of whole, torn and forgotten
-// wraps; what damage is named.
+// SoftWrAP's log: the cost of a wrap, line by line; what a scan finds of whole, torn and discarded
+// wraps; which damage is reported.
 #include "papers/softwrap/wrap_log.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ struct Rig {
     EXPECT_TRUE(c.damage.ok()) << c.damage.message();
     return WrapLog::scan(*medium, place, bucket, c.base[bucket], covered);
   }
-  /// Of what would be left after a power cut now.
+  /// The log that a power cut now would leave.
   [[nodiscard]] Rig cut() const {
     return Rig(medium->durable_image(), place.lines(), 0, place.epoch);
   }
@@ -78,7 +78,7 @@ std::vector<std::uint64_t> ids(const WrapScan& scan) {
 }
 using Ids = std::vector<std::uint64_t>;
 
-// The paper's Table I: 12 bytes a word, 8 of the close, in whole lines; one fence.
+// The paper's Table I: 12 bytes per word, 8 for the close, in whole lines; one fence.
 TEST(WrapLog, AWrapOfNWordsIsItsBytesInWholeLinesAndOneFence) {
   const Rig rig({}, 2000);
   std::uint64_t id = 0;
@@ -112,7 +112,7 @@ TEST(WrapLog, EntriesComeBackAsTheyWere) {
       switch (random() % 5) {
         case 0:
         case 1: {
-          // near, and in any segment of 2^31 words
+          // Near, and in any segment of 2^31 words.
           const Op op{(random() >> (random() % 2 == 0 ? 20 : 50)) * 8, random(), 0};
           ops.push_back(op);
           rig.log->word(op.offset, op.value);
@@ -191,7 +191,7 @@ TEST(WrapLog, ClosesOfLongWrapsAndOfHighIds) {
   EXPECT_EQ(2U, closed(4));
   id = limit + 1;
   EXPECT_EQ(1U, closed(3));
-  const std::uint64_t words = 4095 * 64 / 12;  // of 4,095 lines, and 8 bytes are not left
+  const std::uint64_t words = 4095 * 64 / 12;  // of 4,095 lines, without 8 bytes left over
   id = std::uint64_t{1} << 40;
   EXPECT_EQ(4096U, closed(words));
   ++id;
@@ -201,14 +201,15 @@ TEST(WrapLog, ClosesOfLongWrapsAndOfHighIds) {
 TEST(WrapLog, OneThatNeverClosedIsBypassed) {
   const Rig rig;
   rig.wrap(20, 1);
-  rig.open(30, 2);  // some of its lines are streamed
+  rig.open(30, 2);  // a part of its lines is streamed
   EXPECT_EQ(Ids{1}, ids(Rig(rig.medium->current_image()).scan()));
-  rig.wrap(3, 3);  // begins where that one did
+  rig.wrap(3, 3);  // begins where that one began
   EXPECT_EQ((Ids{1, 3}), ids(rig.cut().scan()));
   EXPECT_EQ(5U, rig.cut().scan().end);
 }
 
-// Any of the last wrap's lines may be missing: it is none, what was before is there.
+// If any of the last wrap's lines is missing, it is not a wrap, and everything before it is
+// present.
 TEST(WrapLog, OneWithoutALineIsBypassed) {
   const Rig rig;
   rig.wrap(20, 1);
@@ -227,7 +228,8 @@ TEST(WrapLog, OneWithoutALineIsBypassed) {
   }
 }
 
-// WRAPLOG-2: a bucket that begins again has none of what it had, though the lines are still there.
+// WRAPLOG-2: a bucket that begins again has none of its old wraps, although the lines are still
+// there.
 TEST(WrapLog, ABucketBeginsAgain) {
   const Rig rig;
   for (std::uint64_t id = 1; id <= 6; ++id) rig.wrap(id * 3, id, id % 2 == 0 ? 2 : 0);
@@ -247,8 +249,8 @@ TEST(WrapLog, ABucketBeginsAgain) {
   EXPECT_EQ(7U, rig.log->last_id());
 }
 
-// WRAPLOG-2, WRAPLOG-3: what rests on these may be another thread's, whose fence does not answer
-// for them.
+// WRAPLOG-2, WRAPLOG-3: what relies on these may belong to another thread, whose fence does not
+// cover them.
 TEST(WrapLog, ItsControlIsDurableWhenItSaysSo) {
   const Rig rig;
   EXPECT_TRUE(WrapLog::control(*rig.cut().medium, rig.place).ours);
@@ -273,7 +275,7 @@ TEST(WrapLog, TakesWhatFitsAndNoMore) {
   EXPECT_TRUE(rig.log->fits(log::WrapRecord::entry_bytes));
 }
 
-// LAW-10: what no crash can have made is named, not read.
+// LAW-10: what no crash can have made is reported, not read.
 TEST(WrapLog, DamageIsNamed) {
   const Rig rig;
   for (std::uint64_t id = 1; id <= 4; ++id) rig.wrap(12, id);
@@ -290,7 +292,7 @@ TEST(WrapLog, DamageIsNamed) {
       EXPECT_EQ(Code::corrupt, damaged.scan().damage.code()) << wrap << ": " << byte;
       EXPECT_TRUE(damaged.scan(0, 4).damage.ok()) << "home has it all";
     }
-  const Rig younger_first;  // no crash turns ids of a bucket round
+  const Rig younger_first;  // no crash reverses the ids of a bucket
   for (const std::uint64_t id : {1, 3, 2}) younger_first.wrap(3, id);
   EXPECT_EQ(Code::corrupt, younger_first.scan().damage.code());
   for (std::uint64_t byte = 0; byte < 40; ++byte) {
@@ -300,9 +302,9 @@ TEST(WrapLog, DamageIsNamed) {
   }
 }
 
-/// Makes line n of bucket 0 the last line of a wrap of `lines` lines, as far as its sum says so: as
-/// one line of 2^32 does by chance. `free`: bytes between entries and close. `check`: its check
-/// agrees, too.
+/// Makes line n of bucket 0 the last line of a wrap of `lines` lines, as far as its sum says: one
+/// line of 2^32 is such a line by chance. `free`: bytes between entries and close. `check`: its
+/// check agrees, too.
 void make_close(const Rig& rig, std::vector<std::byte>& image, std::uint64_t n, std::uint64_t lines,
                 std::uint64_t id, std::size_t free, bool check) {
   const auto line = [&](std::uint64_t i) { return &image[rig.place.bucket_at(0) + i * 64]; };
@@ -323,7 +325,7 @@ void make_close(const Rig& rig, std::vector<std::byte>& image, std::uint64_t n, 
   std::memcpy(line(n) + 56, &word, 8);
 }
 
-// WRAP-1. What a crash leaves behind the end may agree with 32 bits of a sum: a log of 16 MiB has
+// WRAP-1. What a crash leaves after the end may agree with 32 bits of a sum: a log of 16 MiB has
 // 2^18 lines.
 TEST(WrapLog, ALineThatLooksLikeAWrapIsNoDamage) {
   const Rig rig;
@@ -357,7 +359,8 @@ TEST(WrapLog, ALineThatLooksLikeAWrapIsNoDamage) {
   EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(falling)));
 }
 
-// Damage before a last wrap without space for a check of 64 bits is missed, before others found.
+// Damage before a last wrap without space for a check of 64 bits is not noticed, before other wraps
+// it is.
 TEST(WrapLog, WhatFollowsDamageMustAgreeIn96Bits) {
   for (const std::uint64_t words : {4, 10, 15}) {  // 8 bytes left, none, 4
     for (std::uint64_t behind = 1; behind <= 3; ++behind) {
@@ -372,7 +375,7 @@ TEST(WrapLog, WhatFollowsDamageMustAgreeIn96Bits) {
   }
 }
 
-// A scan sums each line once, and again as a last line and for its check, whatever lies there.
+// A scan sums each line once, and again as a last line and for its check, whatever its contents.
 TEST(WrapLog, AScanIsLinear) {
   const std::uint64_t lines = 4096;
   const Rig rig({}, lines);
@@ -381,11 +384,12 @@ TEST(WrapLog, AScanIsLinear) {
   for (; rig.log->used() + 8 < lines; ++closed) rig.wrap(1 + closed % 30, closed + 1);
   const WrapScan full = rig.cut().scan();
   EXPECT_EQ(closed, full.wraps.size());
-  // of 10 and 26 words
+  // Of 10 and 26 words.
   const std::uint64_t unchecked = (closed + 30 - 10) / 30 + (closed + 30 - 26) / 30;
   EXPECT_EQ(rig.log->used() + closed - unchecked, full.summed);
   std::vector<std::byte> image = rig.medium->durable_image();
-  for (std::uint64_t n = 0; n < lines; ++n) {  // each line the last of as many as can be
+  // Each line is the last one of the longest possible wrap.
+  for (std::uint64_t n = 0; n < lines; ++n) {
     const std::uint64_t word = log::WrapClose{4095, 7}.bits();
     std::memcpy(&image[rig.place.bucket_at(0) + n * 64 + 56], &word, 8);
   }
@@ -395,7 +399,7 @@ TEST(WrapLog, AScanIsLinear) {
       << "only one line can close the first wrap, and one a wrap behind it";
 }
 
-/// Wraps of n words each as logs of the first form have them: sums of their own, no checks.
+/// Wraps of n words each as in logs of the first format: sums of their own, no checks.
 std::vector<std::byte> first_form(WrapPlace& place, std::uint64_t wraps, std::uint64_t n) {
   const Rig rig;
   std::vector<std::byte> image = rig.medium->durable_image();
@@ -428,7 +432,7 @@ std::vector<std::byte> first_form(WrapPlace& place, std::uint64_t wraps, std::ui
   return image;
 }
 
-// Pools that an earlier build has left.
+// Pools of an earlier build.
 TEST(WrapLog, LogsOfTheFirstFormAreRead) {
   WrapPlace place;
   std::vector<std::byte> image = first_form(place, 5, 12);
@@ -447,7 +451,7 @@ TEST(WrapLog, LogsOfTheFirstFormAreRead) {
     EXPECT_EQ(12U, words.size());
     for (const auto& [offset, value] : words) EXPECT_EQ(wrap.id * 1000 + offset / 8, value);
   }
-  for (std::uint64_t wrap = 0; wrap < 5; ++wrap) {  // damage is named where three wraps follow
+  for (std::uint64_t wrap = 0; wrap < 5; ++wrap) {  // damage is reported if three wraps follow
     image[place.bucket_at(0) + wrap * 192 + 20] ^= std::byte{1};
     const WrapScan damaged = scan();
     EXPECT_EQ(wrap < 2 ? Code::corrupt : Code::ok, damaged.damage.code()) << wrap;
@@ -456,7 +460,7 @@ TEST(WrapLog, LogsOfTheFirstFormAreRead) {
   }
 }
 
-// Wherever the power is cut while such a log is made anew, it is none, or the new session's.
+// Wherever the power is cut while such a log is made anew, it is empty, or the new session's.
 TEST(WrapLog, ALogChangesItsForm) {
   WrapPlace place;
   const std::vector<std::byte> old = first_form(place, 5, 12);
@@ -479,7 +483,7 @@ TEST(WrapLog, ALogChangesItsForm) {
   }
 }
 
-// Where each line looks like the last of very many the search ends, and is no alarm.
+// If each line looks like the last one of a very long wrap, the search ends, without an alarm.
 TEST(WrapLog, AScanOfTheFirstFormHasABudget) {
   WrapPlace place{4096, 64 + std::uint64_t{8192} * 64, 0x1234, 1, 1, log::LogForm::first};
   medium::RecordingOptions options;
@@ -505,7 +509,7 @@ TEST(WrapLog, OfAnotherSessionIsNone) {
   EXPECT_FALSE(c.ours);
   later.log->format(1).or_throw();
   EXPECT_EQ(Ids{}, ids(Rig(later.medium->durable_image(), 100, 0, 2).scan()));
-  // An epoch that is still to come is none that a crash can have made.
+  // No crash can have made an epoch of the future.
   const WrapPlace before = {rig.place.offset, rig.place.bytes, rig.place.identity, 0, 3};
   EXPECT_EQ(Code::corrupt, WrapLog::control(*rig.medium, before).damage.code());
 }

@@ -2,7 +2,7 @@
 """The cost of a build from nothing: preset dev, every target, in a fresh folder, without ccache.
 
 It is the processor time, user and system, of all processes of the build, so it does not depend on
-how many run at once. Each compilation goes through launcher.py, whose own time is taken off.
+how many run at once. Each compilation goes through launcher.py, whose own time is subtracted.
 """
 
 import json
@@ -17,7 +17,7 @@ from measure import CannotMeasure, Measure, descending
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
 TOTAL, UNIT = 550, 15  # targets: seconds of the build, and of one translation unit
-SHOWN = 20  # how many of the slowest are named
+SHOWN = 20  # the number of slowest units that are named
 
 
 def children_seconds():
@@ -42,19 +42,19 @@ def step(command, root):
 
 
 def part_of(name):
-    """The folder below which an object is compiled; the top CMakeLists.txt is the library's."""
+    """The folder in which an object is compiled; the top CMakeLists.txt is the library's."""
     first = name.split("/")[0]
     return "library" if first == "CMakeFiles" else first
 
 
 def unit_name(root, unit):
-    """A translation unit as its source and target: some sources are compiled more than once."""
+    """A translation unit as its source and target: a source may be compiled more than once."""
     target = unit["object"].partition(".dir/")[0].replace("CMakeFiles/", "")
     return f"{os.path.relpath(unit['source'], root)} ({target})"
 
 
 def evaluate(root, total, units, configure=0.0, only=()):
-    """The measures of a build that took `total` seconds, the launcher's lines being `units`."""
+    """The measures of a build that took `total` seconds; `units` are the launcher's lines."""
     total -= sum(unit["launcher"] for unit in units)
     slowest = sorted(units, key=lambda unit: -unit["seconds"])
     parts = {}
@@ -77,7 +77,7 @@ def evaluate(root, total, units, configure=0.0, only=()):
 
 
 def measures(root, folder, jobs, only=()):
-    """Builds in `folder`, which is emptied first, and removed after a build that succeeded."""
+    """Builds in `folder`, which is emptied first, and removed after a successful build."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     log = folder / "units.jsonl"
@@ -85,7 +85,7 @@ def measures(root, folder, jobs, only=()):
     configure = step(["cmake", "--preset", "dev", "-B", str(folder),
                       f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}",
                       f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"], root)
-    log.unlink(missing_ok=True)  # what configuring compiled
+    log.unlink(missing_ok=True)  # removes what configuring compiled
     targets = ["--target", *only] if only else []
     total = step(["cmake", "--build", str(folder), "--parallel", str(jobs), *targets], root)
     if not log.exists():

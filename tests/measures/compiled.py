@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measures that the compiler takes: what a user's program includes, and the members of Options.
+"""Measures made with the compiler: what a user's program includes, and the members of Options.
 
-CXX in the environment names the compiler, else it is g++. Nothing needs to have been built.
+CXX in the environment names the compiler; the default is g++. Nothing needs to have been built.
 """
 
 import os
@@ -36,7 +36,7 @@ def version():
 
 
 def inclusion(root, program):
-    """(the project's headers that a program includes, its lines once preprocessed)"""
+    """Returns (the project's headers that a program includes, its number of preprocessed lines)."""
     done = run_compiler(root, "-E", "-P", "-H", str(program))
     if done.returncode != 0:
         raise CannotMeasure(f"{program} can't be preprocessed against {root}, expected a user's "
@@ -47,7 +47,7 @@ def inclusion(root, program):
             path = os.path.relpath(os.path.realpath(match[1]), root)
             if not path.startswith("../"):
                 headers.add(path)
-    # without the blank lines, of which -P leaves some in the place of comments
+    # Blank lines do not count: -P leaves them in the place of comments.
     return sorted(headers), sum(bool(line.strip()) for line in done.stdout.splitlines())
 
 

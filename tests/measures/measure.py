@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a measure is, and the error that says that one can't be taken."""
+"""A measure, and the error that says that one can't be made."""
 
 import collections
 import dataclasses
@@ -11,9 +11,9 @@ class CannotMeasure(Exception):
 
 @dataclasses.dataclass
 class Measure:
-    """One number of the tree, with what it is made of in `details`.
+    """One number of the tree, with its parts in `details`.
 
-    `target` is the highest value that is wanted; without one the value is only watched.
+    `target` is the highest acceptable value; a measure without one is only watched.
     """
 
     title: str

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does each measure count what it says, and nothing else? On small made-up trees."""
+"""Tests that each measure counts what it says, and nothing else, on small made-up trees."""
 
 import json
 import subprocess
@@ -112,7 +112,8 @@ class Structure(MadeUp):
         self.source(log + "record.hpp", "<vector>")
         self.source(log + "ring.cpp", log + "ring.hpp", log + "own.hpp")  # own serves as ring does
         self.source(log + "own.hpp")
-        self.source(log + "scan.cpp", log + "torn.hpp", log + "record.hpp")  # no scan.hpp: torn's
+        # There is no scan.hpp: it belongs to torn.
+        self.source(log + "scan.cpp", log + "torn.hpp", log + "record.hpp")
         self.source(log + "torn.hpp")
         self.source(log + "alias.hpp")
         self.source(log + "progress.hpp")
@@ -201,7 +202,7 @@ class Compiled(MadeUp):
         self.assertEqual(lines, 3)
         self.put("perdure/b.hpp", "#pragma once\nint b;\n\n// a comment\nint b2;\n")
         self.assertEqual(compiled.inclusion(self.root, program), (headers, 5))
-        self.put("perdure/b.hpp", "#include <cstddef>\n")  # no header of the project
+        self.put("perdure/b.hpp", "#include <cstddef>\n")  # not a header of the project
         self.assertEqual(compiled.inclusion(self.root, program)[0], headers)
         self.source("perdure/perdure.hpp", "perdure/missing.hpp")
         with self.assertRaisesRegex(CannotMeasure, "missing.hpp"):

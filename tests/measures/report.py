@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the measures are shown: a JSON document, or a table beside a kept one if wanted.
+"""The output of the measures: a JSON document, or a table, compared with a kept one on request.
 
-Below the table stands what each number is made of.
+Below the table are the parts of each number.
 """
 
 import json
@@ -9,7 +9,7 @@ import json
 from measure import CannotMeasure
 
 FORMAT = 1
-ROWS = 12  # of each list or count below the table; the JSON document has all
+ROWS = 12  # of each list or count below the table; the JSON document has all rows
 
 
 def document(measures, commit, compiler):
@@ -79,7 +79,7 @@ def detail_lines(details):
 
 
 def source(of):
-    """The tree that a document is of."""
+    """The tree that a document describes."""
     changed = "" if of["clean"] else ", with changes that are not in it"
     return f"commit {of['commit']}{changed}" if of["commit"] else "no commit known"
 

@@ -2,7 +2,7 @@
 """Measures of the structure: logs of one engine, commit skeletons, includes that point outwards.
 
 They are taken from the text of the sources. An engine is a folder of perdure/engine/ or of papers/.
-What lies in perdure/engine/ itself, or in a folder of KIT_FOLDERS, is common to all engines.
+Files in perdure/engine/ itself, or in a folder of KIT_FOLDERS, are common to all engines.
 """
 
 import posixpath
@@ -25,7 +25,7 @@ LOST_ID = re.compile(r"\blost\w*\s*\(")
 
 
 def engine_of(path):
-    """A source's engine, EVERY_ENGINE for what is common to them, None elsewhere."""
+    """A source's engine, EVERY_ENGINE for a common one, None for any other."""
     parts = path.split("/")
     if parts[0] == "papers" and len(parts) > 2:
         return parts[1]
@@ -49,10 +49,10 @@ def logs_included(root, path):
 
 
 def log_users(root, code):
-    """Of each file of perdure/log the engines that include it, directly or through other logs.
+    """For each file of perdure/log, the engines that include it, directly or through other logs.
 
-    A .cpp belongs to the header of its name, or else to the first that it includes. With a header
-    comes what its .cpp files include.
+    A .cpp belongs to the header of its name, or else to the first header that it includes. A header
+    also includes what its .cpp files include.
     """
     included = {path: logs_included(root, path) for path in code if path.startswith(LOG)}
     header, behind = {}, {path: set(targets) for path, targets in included.items()}
@@ -74,7 +74,7 @@ def log_users(root, code):
 
 
 def statement_after(text, at):
-    """(condition, statement) of an `if`; `at` is just behind the parenthesis that opens it."""
+    """Returns (condition, statement) of an `if`; `at` is just after the opening parenthesis."""
     depth, end = 1, at
     while depth and end < len(text):
         depth += {"(": 1, ")": -1}.get(text[end], 0)
@@ -91,7 +91,8 @@ def statement_after(text, at):
 
 
 def skeletons_in(lines):
-    """How many commits of a source tell by hand which ids are lost once the medium has failed."""
+    """How many commits of a source determine by hand which ids are lost after the medium has
+    failed."""
     text = "\n".join(code_of(line) for line in lines)
     found = 0
     for match in re.finditer(r"\bif\s*(?:constexpr\s*)?\(", text):

@@ -14,7 +14,7 @@ import compiled  # noqa: E402
 import tree  # noqa: E402
 
 SOURCE = Path(os.environ.get("PERDURE_SOURCE", HERE.parents[1]))
-# Those that are never 0, and those that may come to be. The build's are not among them.
+# Measures that are never 0, and measures that may become 0. The build's are not among them.
 ABOVE_ZERO = {"user_headers", "user_lines", "options_members", "commit_skeletons", "files",
               "files_in_largest_folder"}
 OTHERS = {"logs_of_one_engine", "outward_includes", "long_lines", "files_above_250",

@@ -2,8 +2,9 @@
 """Measures of the text: lines above 100 columns, files per folder, long files.
 
 They count code and prose: sources, scripts, CMake files, Markdown, the man page, models, style
-sheets and templates. Data (JSON, CSV, pictures, pools) is neither. EXEMPT lists the files that none
-of these measures counts, LITERALS those whose string literals may be long, each with its reason.
+sheets and templates. Data (JSON, CSV, pictures, pools) is not counted. EXEMPT lists the files that
+none of these measures counts, LITERALS those whose string literals may be long, each with its
+reason.
 """
 
 import fnmatch
@@ -30,14 +31,14 @@ EXEMPT = {  # pattern of paths: reason
 LITERALS = {
     "tests/mutants/*.py": "quotes of the code, compared with it byte for byte by gate.py --check",
 }
-NEVER_LISTED = {".git", ".cache", "__pycache__"}  # where there is no git to ask
+NEVER_LISTED = {".git", ".cache", "__pycache__"}  # skipped where there is no git
 LINK = re.compile(r"!?\[[^\]]*\]\([^)\s]*\)|<?https?://[^\s>)]+>?")
 AFTER_LINK = " .,;:!?)*_\"'`"  # what may follow a link that a line ends with
 LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'")
 
 
 def git(root, *arguments):
-    """What git prints about the tree at `root`, or None where that is not the top of a checkout."""
+    """What git prints about the tree at `root`, or None if that is not the top of a checkout."""
     if not (root / ".git").exists():
         return None
     command = ["git", "-C", str(root), *arguments]
@@ -48,7 +49,7 @@ def git(root, *arguments):
 def paths_of(root):
     """The paths, relative to `root`, of all files that git has or would add.
 
-    Without git these are all files but what a build leaves.
+    Without git these are all files except for what a build leaves.
     """
     listed = git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     if listed is not None:
@@ -77,13 +78,14 @@ def lines_of(root, path):
 
 
 def ends_in_link(line):
-    """Is what lies beyond the last column part of one link or address, which can't be broken?"""
+    """Whether the text beyond the last column is part of one link or address, which can't be
+    broken."""
     end = len(line.rstrip(AFTER_LINK))
     return any(link.start() <= COLUMNS and link.end() >= end for link in LINK.finditer(line))
 
 
 def cuts_literal(line):
-    """Does a string literal go beyond the last column?"""
+    """Whether a string literal extends beyond the last column."""
     return any(text.start() < COLUMNS < text.end() for text in LITERAL.finditer(line))
 
 

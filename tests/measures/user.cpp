@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The program whose includes ./dev measures counts: what a user of the default engine writes first.
-// It uses no optional feature, so each header of another engine is one too many.
+// The program whose includes ./dev measures counts: the first program of a user of the default
+// engine. It uses no optional feature, so each header of another engine is one too many.
 #include <iostream>
 #include <perdure/perdure.hpp>
 #include <string>

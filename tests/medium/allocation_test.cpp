@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ALLOC-1 at the medium: a sparse file gets its blocks when they are asked for and not before,
+// ALLOC-1 at the medium: a sparse file gets its blocks when they are requested and not before,
 // holes read as zeros and cost nothing to read, a full disk is an error of allocate() that changes
 // nothing, and an allocation that signals interrupt makes progress in pieces.
 //
-// fallocate() goes through a wrapper (-Wl,--wrap=fallocate) that can play a kernel which gives up
-// all of an interrupted allocation.
+// fallocate() goes through a wrapper (-Wl,--wrap=fallocate) that can imitate a kernel which undoes
+// the whole of an interrupted allocation.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -30,7 +30,7 @@ int __real_fallocate(int, int, off_t, off_t);
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t n) {
   ++asked;
   if (longest != 0 && static_cast<std::uint64_t>(n) > longest) {
-    if (asked > 100000) std::abort();  // it would go on for ever
+    if (asked > 100000) std::abort();  // it would never end
     errno = EINTR;
     return -1;
   }
@@ -94,8 +94,9 @@ TEST_P(Allocation, ANewFileIsHolesUntilTheyAreAskedFor) {
   EXPECT_EQ(m->allocated_from(0, log_bytes), 0U);
   EXPECT_EQ(m->allocated_end(0, log_bytes), 0U);
 
-  ASSERT_TRUE(m->allocate(64 * KiB, 100).ok());           // the page that they lie in
-  ASSERT_TRUE(m->allocate(log_bytes - 4096, 8192).ok());  // the log's last and home's first
+  ASSERT_TRUE(m->allocate(64 * KiB, 100).ok());  // the page in which they lie
+  // The log's last block and the data region's first.
+  ASSERT_TRUE(m->allocate(log_bytes - 4096, 8192).ok());
   EXPECT_TRUE(m->allocated(64 * KiB, 4096));
   EXPECT_FALSE(m->allocated(64 * KiB, 4097));
   EXPECT_TRUE(m->allocated(log_bytes - 4096, 8192));
@@ -127,8 +128,8 @@ TEST_P(Allocation, ANewFileIsHolesUntilTheyAreAskedFor) {
   EXPECT_TRUE(testing::zero_at(*m, 0, 64 * KiB));
 }
 
-// A ring, mapped before and after: each address of a byte shows what was stored, and a scan of all
-// of it costs no blocks.
+// A ring, mapped before and after: each address of a byte shows what was stored, and a scan of the
+// whole ring takes no blocks.
 TEST_P(Allocation, ARingsHolesReadAsZerosAndCostNothing) {
   const std::uint64_t at = 128 * KiB, bytes = 1 * MiB;
   auto m = open(true);
@@ -145,7 +146,7 @@ TEST_P(Allocation, ARingsHolesReadAsZerosAndCostNothing) {
   ASSERT_TRUE(m->allocate(at, 8192).ok());
   ASSERT_TRUE(m->allocate(at + bytes - 4096, 4096).ok());
   const auto record = pattern(8192, 7);
-  // over the ring's end
+  // Across the ring's end.
   ASSERT_TRUE(m->append_fence(ring, bytes - 4096, record.data(), record.size()).ok());
   for (int opening = 0; opening < 2; ++opening) {
     EXPECT_EQ(0, std::memcmp(ring.base + bytes - 4096, record.data(), record.size()));
@@ -208,7 +209,7 @@ TEST_P(FullDiskAllocation, IsFullChangesNothingAndSucceedsLater) {
         m->stream(0, bytes.data(), bytes.size());
         ASSERT_TRUE(m->fence().ok());
         for (const std::uint64_t at : {std::uint64_t{0}, log_bytes}) {
-          // the log, home
+          // The log, then the data region.
           const Status s = m->allocate(at, 2 * MiB);
           EXPECT_EQ(s.code(), Code::full) << s.message();
           EXPECT_NE(s.message().find(scratch.path()), std::string::npos) << s.message();
@@ -237,8 +238,8 @@ INSTANTIATE_TEST_SUITE_P(Media, FullDiskAllocation, ::testing::Values("file", "e
 
 // --- signals -------------------------------------------------------------------------------------
 
-// Some kernels give up all of an allocation on tmpfs that a signal interrupts: a program with a
-// timer would begin a long one for ever.
+// A kernel may undo the whole of an allocation on tmpfs that a signal interrupts: a program with a
+// timer would start a long one again for ever.
 TEST(Signals, AnInterruptedAllocationMakesProgressInPieces) {
   const Scratch scratch("/dev/shm");
   OpenMedium h;

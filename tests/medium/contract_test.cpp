@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The contract of medium.hpp, on every medium this machine can run: one suite, one parameter a
-// medium.
+// The contract of medium.hpp, on every medium that this machine can run: one suite, one parameter
+// per medium.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -24,7 +24,7 @@ constexpr std::uint64_t MiB = 1ULL << 20;
 
 struct Kind {
   const char* name;
-  const char* kind;              // what OpenMedium::kind or Medium::kind() is
+  const char* kind;              // the value of OpenMedium::kind or Medium::kind()
   const char* folder = nullptr;  // nullptr: the temporary folder
   bool direct = true;
   std::uint64_t log_bytes = 2 * MiB;
@@ -99,19 +99,19 @@ class Contract : public ::testing::TestWithParam<Kind> {
     return open_medium(how(create)).value();
   }
 
-  /// What a later opening finds. On `recording`: what was durable; elsewhere a process may see more
-  /// than that, never less.
+  /// Makes the state that a later opening finds. On `recording`: what was durable; on other media a
+  /// process may see more than that, never less.
   void reopen() {
     std::vector<std::byte> image;
     if (auto* r = dynamic_cast<RecordingMedium*>(medium_.get())) image = r->durable_image();
     medium_.reset();
     medium_ = open(false, image);
-    // what was never written may be taken for a hole
+    // What was never written may be taken for a hole.
     EXPECT_TRUE(medium_->allocate(0, log_bytes + medium_->home_bytes()).ok());
   }
 
   /// What is durable, as far as it can be known from outside: a file's bytes, a recording's image;
-  /// memory shows only what it holds.
+  /// memory only shows its contents.
   std::vector<std::byte> durable(std::uint64_t offset, std::size_t n) const {
     if (auto* r = dynamic_cast<RecordingMedium*>(medium_.get())) {
       const auto image = r->durable_image();
@@ -219,8 +219,8 @@ TEST_P(Contract, counters_are_exact) {
   EXPECT_EQ(c.flushed_lines, 3U);
   EXPECT_EQ(c.streamed_lines, 3U + 64 + 64);
   EXPECT_EQ(c.fences, 3U);
-  // on a file: one fdatasync for home's page and the log's block together; one direct write of two
-  // blocks (buffered: write and fdatasync); nothing for a fence with nothing marked
+  // On a file: one fdatasync for the data region's page and the log's block together; one direct
+  // write of two blocks (buffered: write and fdatasync); nothing for a fence with nothing marked.
   EXPECT_EQ(c.syncs, GetParam().on_file ? 2U : 0U);
   EXPECT_EQ(c.written_bytes, GetParam().on_file ? 2 * 4096U + 2 * 4096U : (3 + 3 + 64 + 64) * 64U);
   EXPECT_EQ(c.writes(), 2 + 131 + 3 + 3 + c.syncs);
@@ -235,7 +235,7 @@ TEST_P(Contract, reading_counts_nothing) {
 
 TEST_P(Contract, a_ring_wraps_by_itself) {
   for (const std::uint64_t ring_bytes : {std::uint64_t{8192}, std::uint64_t{12288}}) {
-    // a power of two, and not
+    // A size that is a power of two, and one that is not.
     const RingMap ring = medium_->map_ring(16384, ring_bytes).value();
     EXPECT_EQ(ring.offset, 16384U);
     ASSERT_EQ(ring.bytes, ring_bytes);
@@ -363,7 +363,7 @@ TEST_P(Contract, threads_store_append_and_fence_at_once) {
     all.emplace_back([&, t] {
       const auto bytes = pattern(n, t);
       for (std::uint64_t i = 0; i < rounds; ++i) {
-        // words of one line: all four threads' at once
+        // Words of one line: the four threads store to it at once.
         medium_->store(home_at(8 * (i * threads + t)), &t, 8);
         medium_->flush(home_at(8 * (i * threads + t)), 8);
         EXPECT_TRUE(medium_->append_fence(rings[t], i * n, bytes.data(), n).ok());

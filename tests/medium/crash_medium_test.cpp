@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the crash medium does not promise more than the media that it stands for: a SIGKILL strikes
-// within a store and within a fence, a killed process takes the log with it that it had staged for
-// a file, marks die with it, other threads see half a long store, and a flush_all is made of steps.
+// The crash medium promises no more than the media that it represents: a SIGKILL interrupts a store
+// or a fence, a killed process loses the log that it had staged for a file, its marks are lost,
+// too, other threads see half of a long store, and a flush_all consists of steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ TEST(CrashMediumTest, AKillWithinAStoreLeavesItsFirstWords) {
     put(*m, log_bytes, 7);
     m->store(log_bytes + 64, counting.data(), sizeof counting);
     ASSERT_FALSE(m->survives());
-    put(*m, log_bytes + 8, 8);  // what it does now reaches nobody
+    put(*m, log_bytes + 8, 8);  // what it does now has no effect
     auto heir = m->heir();
     EXPECT_EQ(7U, word(*heir, log_bytes));
     EXPECT_EQ(0U, word(*heir, log_bytes + 8));
@@ -80,7 +80,7 @@ TEST(CrashMediumTest, OnAFileAKilledProcessTakesTheStagedLogWithIt) {
   (void)m->begin_trace();
   put(*m, 0, 1);
   m->flush(0, 8);
-  put(*m, 64, 2);  // in a block that is written: it goes along
+  put(*m, 64, 2);  // in a block that is written: it is written, too
   ASSERT_TRUE(m->fence().ok());
   put(*m, 0, 3);
   put(*m, 4096, 4);
@@ -92,7 +92,7 @@ TEST(CrashMediumTest, OnAFileAKilledProcessTakesTheStagedLogWithIt) {
   EXPECT_EQ(0U, word(*heir, 4096));
   EXPECT_EQ(5U, word(*heir, log_bytes))
       << "the data region is mapped from the file: the kernel has it";
-  // And no power cut brings back what was lost.
+  // And no power cut restores what was lost.
   Trace trace = heir->end_trace();
   Image image(std::vector<std::uint64_t>((log_bytes + home_bytes) / 8), home_bytes);
   Persistency pending(image);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fault injector: the n-th call fails as planned, nothing it should have covered becomes
+// The fault injector: the n-th call fails as planned, nothing that it should have covered becomes
 // durable, and a failed medium stays failed.
 #include "testing/faulty_medium.hpp"
 

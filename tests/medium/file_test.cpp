@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is special about a pool on an ordinary file: which blocks a fence writes, whom it waits for,
-// and that a failure stays.
+// The special properties of a pool on an ordinary file: which blocks a fence writes, for which
+// threads it waits, and that a failure stays.
 //
-// Real failures are made by putting /dev/full in the place of the medium's own file descriptors:
-// every write then ends in ENOSPC and every sync in EINVAL, in the kernel and not in a mock.
+// Real failures are made by replacing the medium's own file descriptors with /dev/full: every write
+// then fails with ENOSPC and every sync with EINVAL, in the kernel and not in a mock.
 #include "perdure/medium/file.hpp"
 
 #include <atomic>
@@ -92,8 +92,8 @@ TEST_P(File, the_log_reaches_the_file_at_the_fence_and_not_before) {
 
 TEST_P(File, a_fence_writes_the_marked_blocks_and_no_other) {
   const auto block = pattern(4096, 2), foreign = pattern(8192, 3);
-  write_outside(path, 4096, foreign.data(), 4096);  // a neighbour before
-  // and after, changed behind the medium's back
+  write_outside(path, 4096, foreign.data(), 4096);  // the neighbour before
+  // And the one after it, changed without the medium's knowledge.
   write_outside(path, 4 * 4096, foreign.data(), 4096);
   m->stream(2 * 4096, block.data(), 4096);
   m->stream(3 * 4096 + 64, block.data(), 64);
@@ -173,7 +173,7 @@ TEST_P(File, a_block_that_another_thread_made_durable_is_not_written_again) {
   m->stream(0, line.data(), 64);  // marked by this thread
   std::thread([&] {
     m->stream(64, line.data(), 64);
-    ASSERT_TRUE(m->fence().ok());  // writes the block, our line in it
+    ASSERT_TRUE(m->fence().ok());  // writes the block, including this thread's line
   }).join();
   const Counters before = m->counters();
   ASSERT_TRUE(m->fence().ok());
@@ -250,7 +250,7 @@ TEST_P(File, growth_over_what_an_unpublished_growth_left_is_zero) {
   EXPECT_TRUE(testing::zero_at(*m, log_size + home_size, MiB));
 }
 
-// How much of the file's mappings this process has really touched.
+// How much of the file's mappings this process has accessed.
 std::uint64_t resident_kb(const std::string& path) {
   std::ifstream smaps("/proc/self/smaps");
   std::string line;

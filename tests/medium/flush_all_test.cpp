@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// flush_all beside other threads: when it returns, every store that was made before it began is
-// durable, whatever another thread has begun to write back and not waited for. Threads are stopped
-// between the steps of marked.hpp, at every step in turn and by seeds; what is durable then is the
-// model's answer (persistency.hpp). It is the code that real memory runs.
+// flush_all while other threads store: when it returns, every store that was made before it began
+// is durable, even if another thread has begun to write it back and has not waited. Threads are
+// stopped between the steps of marked.hpp, at every step in turn and by seeds; the model says what
+// is durable then (persistency.hpp). The code is the same that real memory runs.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -31,8 +31,8 @@ constexpr std::uint64_t log_bytes = 64 << 10, home_bytes = 64 << 10, ring_at = 8
 /// Threads that stop before a step and wait there.
 class Stops {
  public:
-  /// Runs f on a thread of its own; returns when it stands before its `nth` step of this kind, or
-  /// has ended.
+  /// Runs f on a new thread; returns when the thread is before its `nth` step of this kind, or has
+  /// ended.
   void run_until(Step step, unsigned nth, std::function<void()> f) {
     std::unique_lock lock(mutex_);
     step_ = step;
@@ -60,7 +60,7 @@ class Stops {
     changed_.notify_all();
     thread_.join();
   }
-  /// The medium's.
+  /// The medium calls it at each step.
   void at(Step step) {
     if (!mine) return;
     std::unique_lock lock(mutex_);
@@ -137,7 +137,7 @@ TEST_F(FlushAll, CoversALineThatAnotherThreadHasWrittenBackAndNotFenced) {
     put(way.offset, 2);
     stops.run_until(Step::fence, 1, [&] {
       way.flush(*m, ring);
-      ASSERT_TRUE(m->fence().ok());  // stops: it has said that it fences and has not
+      ASSERT_TRUE(m->fence().ok());  // stops after it has announced its fence, and before the fence
     });
     ASSERT_TRUE(stops.stopped());
     flush_all();
@@ -166,7 +166,7 @@ TEST_F(FlushAll, CoversAStoreThatCameAfterTheOtherThreadsWriteBack) {
   stops.finish();
 }
 
-// What it must not cost: lines that are known to be durable, and its own.
+// It must not write back lines that are known to be durable, nor those of its own thread.
 TEST_F(FlushAll, WritesBackNothingTwiceThatItsOwnThreadWroteBack) {
   for (std::uint64_t i = 0; i < 100; ++i) put(log_bytes + i * 64, i);
   for (std::uint64_t i = 0; i < 100; i += 2) m->flush(log_bytes + i * 64, 8);
@@ -184,8 +184,8 @@ TEST_F(FlushAll, WritesBackWhatAnotherThreadHasFencedOnlyIfThatWasItsLastFence) 
     }).join();
     const std::uint64_t lines = written_back_by([&] { flush_all(); });
     EXPECT_TRUE(m->is_durable(log_bytes, 8));
-    // A second fence proves that the first one was over. The count is kept modulo 128: a line may
-    // then be written back in vain.
+    // A second fence proves that the first one had ended. The count is kept modulo 128: a line may
+    // then be written back without need.
     if (fences % 128 < 2) {
       EXPECT_EQ(1U, lines) << fences;
     } else {
@@ -218,7 +218,7 @@ TEST_F(FlushAll, CoversWhatLiesInARangeThatWasGrown) {
 }
 
 // A file's log is staged, and a thread that fences has taken its blocks' dirty bits before it has
-// written them: flush_all waits for it.
+// written the blocks: flush_all waits for it.
 TEST(FlushAllOnAFile, EveryStoreMadeBeforeItIsInTheFileAfterIt) {
   constexpr std::uint64_t writers = 2, rounds = 150;
   for (const bool direct : {true, false}) {
@@ -236,7 +236,7 @@ TEST(FlushAllOnAFile, EveryStoreMadeBeforeItIsInTheFileAfterIt) {
     for (std::uint64_t t = 0; t < writers; ++t)
       all.emplace_back([&, t] {
         for (std::uint64_t i = 1; !stop; ++i) {
-          m->store(8192 + t * 64, &i, 8);  // both in one block
+          m->store(8192 + t * 64, &i, 8);  // both lines are in one block
           made[t] = i;
           m->flush(8192 + t * 64, 8);
           ASSERT_TRUE(m->fence().ok());
@@ -261,8 +261,8 @@ TEST(FlushAllOnAFile, EveryStoreMadeBeforeItIsInTheFileAfterIt) {
 }
 
 #if !defined(__SANITIZE_THREAD__)
-// Threads store, write back, fence and flush everything as a seed has it; each word has one writer,
-// whose values rise.
+// Threads store, write back, fence and flush everything as a seed decides; each word has one
+// writer, whose values rise.
 TEST(FlushAllBySeeds, EveryStoreMadeBeforeItIsDurableAfterIt) {
   constexpr std::size_t threads = 3, lines = 6;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {

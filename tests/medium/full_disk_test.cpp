@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A full disk while creating and growing: an error that names the file, what was there stays, no
-// half-made thing is left.
+// A full disk while creating and growing: an error that names the file, existing contents stay, and
+// nothing half-made remains.
 //
-// On a small tmpfs of its own, mounted in a mount namespace (root), or in a user namespace (not
-// root). Where neither is allowed the same is shown with a file size limit (RLIMIT_FSIZE), and
-// said.
+// The disk is a small tmpfs, mounted in a mount namespace (root), or in a user namespace (not
+// root). If neither is allowed the test uses a file size limit (RLIMIT_FSIZE) instead, and says so.
 #include <sys/mount.h>
 #include <sys/resource.h>
 
@@ -87,13 +86,13 @@ TEST_P(FullDisk, growth_without_room_is_refused_and_the_pool_goes_on) {
     EXPECT_TRUE(m->fence().ok()) << "a full disk at growth poisons nothing";
     EXPECT_TRUE(m->grow(4 * MiB).ok()) << "the room is given back";
     EXPECT_EQ(bytes_at(*m, 2 * MiB, bytes.size()), bytes);
-    // no SIGBUS: every page has its block
+    // No SIGBUS: every page has its block.
     m->stream(2 * MiB + 4 * MiB - 4096, bytes.data(), bytes.size());
     EXPECT_TRUE(m->fence().ok());
   });
 }
 
-// Nobody has asked for SIGXFSZ to be ignored: it does not come, and one that was pending stays.
+// The program did not ask to ignore SIGXFSZ: it is not raised, and a pending one stays pending.
 TEST_P(FullDisk, the_file_size_limit_counts_as_full) {
   EXPECT_EQ(in_child(small_files,
                      [&] {

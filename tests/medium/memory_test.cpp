@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What only memory media have: the processor's instructions, the marks that make flush_all cheap,
-// the papers' delays. Delays are checked by what was charged; the clock is asked only whether at
-// least that much time went by.
+// the papers' delays. The test checks what was charged for delays; of the clock it only expects
+// that at least that much time has passed.
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -61,7 +61,7 @@ TEST(Cpu, every_flush_instruction_leaves_the_bytes_alone) {
   EXPECT_TRUE(base::supported(base::best_flush()));
 }
 
-/// No line in flight is known to be durable.
+/// No line whose write-back has started is known to be durable.
 constexpr auto never = [](LineMarks::Mark) { return false; };
 
 TEST(LineMarksTest, takes_each_marked_line_once) {
@@ -74,7 +74,7 @@ TEST(LineMarksTest, takes_each_marked_line_once) {
   marks.mark(8192, 0);
   const auto mine = [] { return LineMarks::in_flight(3, 7); };
   marks.start(63, mine);
-  marks.start(100, mine);  // clean: it stays so
+  marks.start(100, mine);  // clean: it remains so
   std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;
   const auto note = [&](std::uint64_t first, std::uint64_t count) {
     runs.emplace_back(first, count);
@@ -112,8 +112,8 @@ TEST(LineMarksTest, a_write_back_is_over_when_its_thread_has_begun_two_more_fenc
 }
 
 TEST(LineMarksTest, no_store_is_missed_by_a_taker_that_runs_beside_it) {
-  // MARK-1, MARK-4: a store whose mark was made beside take_all() is taken with its new value, or
-  // its mark is there for the next.
+  // MARK-1, MARK-4: a store whose mark was made during take_all() is taken with its new value, or
+  // its mark remains for the next.
   LineMarks marks;
   ASSERT_TRUE(marks.reserve("test", 64 << 10).ok());
   ASSERT_TRUE(marks.cover("test", 64 << 10).ok());
@@ -164,7 +164,7 @@ TEST(FlushAll, on_memory_costs_what_was_stored_and_not_flushed) {
   EXPECT_EQ(flushed(), 0U);
   const std::uint64_t word = 1;
   for (std::uint64_t i = 0; i < 100; ++i) m->store((4 << 20) + i * 4096, &word, 8);
-  m->flush(4 << 20, 8);  // one of them
+  m->flush(4 << 20, 8);  // one of the marked lines
   EXPECT_EQ(flushed(), 99U);
   EXPECT_EQ(flushed(), 0U);
 }

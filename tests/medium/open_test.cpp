@@ -130,7 +130,7 @@ TEST_P(Open, read_only_reads_and_never_writes) {
       ASSERT_TRUE(m->map_view(view, 4096, 8192, kind).ok());
       EXPECT_EQ(std::memcmp(view, before.data() + 2 * MiB + 4096, 8192), 0);
     }
-    std::memset(view, 1, 8192);  // the copy is ours to write
+    std::memset(view, 1, 8192);  // this process may write to the copy
     ::munmap(space, 8192);
   }
   EXPECT_EQ(read_file(scratch.path()), before);
@@ -192,7 +192,8 @@ TEST(OpenDelays, belong_to_emulated) {
 
 TEST(Diagnose, says_what_auto_would_do_and_why) {
   const Scratch scratch;
-  const auto d = diagnose(scratch.path()).value();  // no such file: what would be made here
+  // The file does not exist: the medium that would be used here.
+  const auto d = diagnose(scratch.path()).value();
   EXPECT_FALSE(d.file_system.empty());
   EXPECT_FALSE(d.reason.empty());
   EXPECT_EQ(d.kind, d.map_sync ? "dax" : "file");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a power cut may leave, case by case, against the two models' definitions.
+// What a power cut may leave, case by case, compared with the two models' definitions.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -36,7 +36,8 @@ class Program {
     trace_.note(Kind::killed, 0);
     step();
   }
-  /// All that words 0 and 1 of a line may hold after a power cut, as word0 * 100 + word1.
+  /// All contents of words 0 and 1 of a line that are possible after a power cut, as word0 * 100 +
+  /// word1.
   std::set<std::uint64_t> left(Model model, std::uint32_t line = 0) {
     medium::Random random(1);
     std::vector<medium::Variant> variants;
@@ -94,7 +95,7 @@ TEST(Persistency, AFenceIsItsThreads) {
   p.flush(0, 0);
   p.fence(1);
   EXPECT_EQ((Set{0, 100}), p.left(Model::px86));
-  p.flush(1, 0);  // another thread may flush the line for us
+  p.flush(1, 0);  // another thread may flush the line for this one
   p.fence(1);
   EXPECT_EQ((Set{100}), p.left(Model::px86));
 }
@@ -104,7 +105,7 @@ TEST(Persistency, StreamedWordsComeEachByItselfAndNeedNoFlush) {
   p.stream(0, 0, {1, 1});
   EXPECT_EQ((Set{0, 100, 1, 101}), p.left(Model::px86));
   p.flush(1, 0);
-  // another thread's flush does not reach what waits in this one's write-combining buffer
+  // Another thread's flush does not affect what is in this one's write-combining buffer.
   p.fence(1);
   EXPECT_EQ((Set{0, 100, 1, 101}), p.left(Model::px86));
   p.fence(0);
@@ -117,7 +118,7 @@ TEST(Persistency, AKilledProcessLeavesStoresThatAnybodyMayMakeDurable) {
   p.store(0, 8, 1);
   p.flush(0, 1);
   p.killed();
-  p.fence(0);  // of the next process: it knows nothing of what the first had begun
+  p.fence(0);  // of the next process: it does not know what the first had begun
   EXPECT_EQ((Set{0, 100, 1, 101}), p.left(Model::px86));
   EXPECT_EQ((Set{0, 100}), p.left(Model::px86, 1));
   p.flush(3, 0);
@@ -133,7 +134,7 @@ TEST(Persistency, WhatAKilledProcessHadStagedNeverHappens) {
   p.store(0, 0, 2);
   p.store(0, 1, 3);
   p.killed();
-  p.lost(0, 1);  // the heir finds 1 in word 0, and nothing in word 1
+  p.lost(0, 1);  // the next process finds 1 in word 0, and nothing in word 1
   p.lost(1, 0);
   EXPECT_EQ((Set{0, 100}), p.left(Model::px86));
   p.flush(1, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an outside tool would see of a memory medium, by a stand-in for pmemcheck's header that
-// counts: every line that the medium says is durable was flushed inside a mapping that was
-// announced, and fenced; nothing stays announced.
+// What an outside tool would see of a memory medium, with a stand-in for pmemcheck's header that
+// counts: every line that the medium reports as durable was flushed inside an announced mapping,
+// and fenced; nothing stays announced.
 #include <gtest/gtest.h>
 #include <valgrind/pmemcheck.h>
 
@@ -58,7 +58,7 @@ TEST(Pmemcheck, SeesEveryFlushAndFence) {
   how.log_bytes = how.home_bytes = how.max_home_bytes = region_align;
   {
     auto medium = open_medium(how).value();
-    EXPECT_EQ(2U, seen.mapped.size());  // log and home
+    EXPECT_EQ(2U, seen.mapped.size());  // log and data region
     const auto line_of = [&](std::uint64_t offset) {
       return reinterpret_cast<std::uintptr_t>(medium->at(offset)) / 64;
     };
@@ -78,7 +78,7 @@ TEST(Pmemcheck, SeesEveryFlushAndFence) {
     const auto ring = medium->map_ring(65536, 8192).value();
     EXPECT_EQ(3U, seen.mapped.size());
     seen.durable.clear();
-    ASSERT_TRUE(medium->append_fence(ring, 8192 - 64, words, 128).ok());  // over the ring's end
+    ASSERT_TRUE(medium->append_fence(ring, 8192 - 64, words, 128).ok());  // across the ring's end
     EXPECT_EQ(2U, seen.durable.size());
     EXPECT_EQ(2U, seen.fences);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The recording medium's model of what survives, rule by rule (persistency.hpp), its events, marks
-// and hooks.
+// The recording medium's model of what survives a power cut, rule by rule (persistency.hpp), its
+// events, marks and hooks.
 #include "testing/recording_medium.hpp"
 
 #include <atomic>

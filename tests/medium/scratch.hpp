@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of the media share: a folder that removes itself, patterns of bytes, reading a
-// file past every cache of ours.
+// Shared by the tests of the media: a folder that removes itself, patterns of bytes, and reading a
+// file without any of our caches.
 #pragma once
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 
 namespace perdure::medium::testing {
 
-/// A folder of its own, removed at the end.
+/// A new folder, removed at the end.
 class Scratch {
  public:
   explicit Scratch(const std::string& under = ::testing::TempDir()) {
@@ -59,7 +59,7 @@ inline std::uint64_t file_bytes(const std::string& path) {
   return ::stat(path.c_str(), &st) == 0 ? static_cast<std::uint64_t>(st.st_size) : 0;
 }
 
-/// Bytes that tell where they belong and to which round, never zero.
+/// Bytes that identify their place and their round, never zero.
 inline std::vector<std::byte> pattern(std::size_t n, std::uint64_t seed) {
   std::vector<std::byte> v(n);
   std::uint64_t x = seed * 0x9e3779b97f4a7c15ULL + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A small disk for the tests of full ones: a tmpfs of its own, mounted in a mount namespace (root)
-// or in a user namespace (not root), in a child process.
+// A small disk for the tests of full ones: a new tmpfs, mounted in a mount namespace (root) or in a
+// user namespace (not root), in a child process.
 #pragma once
 
 #include <fcntl.h>
@@ -17,8 +17,8 @@
 
 namespace perdure::medium::testing {
 
-/// In a child: a tmpfs of `size` ("8m") over `folder`, seen by this process only. False where that
-/// is not allowed.
+/// In a child: mounts a tmpfs of `size` ("8m") over `folder`, which only this process sees. Returns
+/// false if that is not allowed.
 inline bool small_disk(const std::string& folder, const char* size) {
   const auto write_text = [](const char* path, const std::string& text) {
     const int fd = ::open(path, O_WRONLY | O_CLOEXEC);
@@ -43,7 +43,7 @@ inline bool small_disk(const std::string& folder, const char* size) {
 
 inline constexpr int not_allowed = 77;
 
-/// Runs `body` in a child process once `prepare` has succeeded there: 0, its exit status,
+/// Runs `body` in a child process after `prepare` has succeeded there; returns 0, its exit status,
 /// not_allowed, or 1000 + signal. gtest failures there are status 1.
 inline int in_child(const std::function<bool()>& prepare, const std::function<void()>& body) {
   (void)std::fflush(nullptr);

@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The decoupled engine under the pipelined order (docs/architecture.md): Perform draws ids and changes the view, Persist writes groups to
- * one ring and acknowledges, Reproduce copies the view home and gives records up; a power cut at any instant, with caches that
- * wrote back what they liked; recovery, cut short at any instant too, and once more.
+ * The decoupled engine under the pipelined order (docs/architecture.md): Perform draws ids and changes
+ * the mapping, Persist writes groups to one ring and acknowledges, Reproduce copies the mapping to
+ * the data region and releases records. The power is cut at any instant, with caches that have
+ * written back any of their lines; so is recovery, which then runs once more.
  *
- * Each transaction n stores n to both words of the pool. So a state is whole when both are equal, and nothing acknowledged is lost when
- * they are not below `durable`.
+ * Each transaction n stores n to both words of the pool. A state is therefore whole when both are
+ * equal, and nothing acknowledged is lost when they are not below `durable`.
  *
- * Built with one of these it must fail: ACKNOWLEDGE_EARLY, COPY_WITHOUT_WAITING, HOME_UNFENCED, RECYCLE_EARLY, ACCEPT_OLD_RECORDS,
- * RECOVERY_GIVES_UP_EARLY. run_models.py does all of that.
+ * Built with one of these it must fail: ACKNOWLEDGE_EARLY, COPY_WITHOUT_WAITING, HOME_UNFENCED,
+ * RECYCLE_EARLY, ACCEPT_OLD_RECORDS, RECOVERY_GIVES_UP_EARLY. run_models.py does all of that.
  */
 #define TRANSACTIONS 4
 #define SLOTS 2       /* records that the ring holds */
 #define NOTHING 255
 
 /* DRAM: gone after a power cut */
-byte clock = 0;       /* the last id drawn; both words of the view hold it: isolation ends at once */
+/* the last id drawn; both words of the view hold it: isolation ends at once */
+byte clock = 0;
 byte durable = 0;     /* acknowledged */
 byte tail = 0;        /* records written, ever */
 byte head = 0;        /* of them given up */
 bool cut = false;
 
 /* the medium: what is durable, and what was stored since (NOTHING: no more than that) */
-byte record_d[SLOTS], record_p[SLOTS];   /* number of the record in the slot, counted from 1; 0: none */
+/* number of the record in the slot, counted from 1; 0: none */
+byte record_d[SLOTS], record_p[SLOTS];
 byte last_d[SLOTS], last_p[SLOTS];       /* the last id in it */
 byte home_d[2], home_p[2];
 byte x_d = 0, x_p = NOTHING;             /* header: home holds every id up to it ... */
-byte head_d = 0, head_p = NOTHING;       /* ... and the first record that counts (one line: both or neither) */
+/* ... and the first record that counts (one line: both or neither) */
+byte head_d = 0, head_p = NOTHING;
 
 inline fence_home() {
   d_step {
@@ -81,7 +85,8 @@ proctype reproduce() provided (!cut) {
        :: else -> break
        od
      };
-     copy0 = clock;                            /* the lines are copied one after the other, beside transactions */
+     /* the lines are copied one after the other, beside transactions */
+     copy0 = clock;
      copy1 = clock;
      seen = clock;
 #ifndef COPY_WITHOUT_WAITING

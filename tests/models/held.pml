@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The decoupled engine under the strict order (docs/architecture.md): a ring a thread, isolation held through the fence, checkpoints of owned
- * words beside running transactions, X from the ids still in flight; a power cut at any instant, with caches that wrote back what
- * they liked, in recovery too.
+ * The decoupled engine under the strict order (docs/architecture.md): one ring per thread, isolation
+ * held through the fence, checkpoints of owned words while transactions run, X from the ids still
+ * in flight. The power is cut at any instant, also in recovery, with caches that have written back
+ * any of their lines.
  *
- * Thread 0's n-th transaction stores n to a and b, and to the heap's bits. Thread 1's reads a and stores that to c. Recovered must be:
- * a == b == bits (whole transactions), c <= a (nothing that had read what is lost), and of each thread no less than it was told.
+ * Thread 0's n-th transaction stores n to a and b, and to the heap's bits. Thread 1's reads a and
+ * stores that to c. Recovery must give: a == b == bits (whole transactions), c <= a (no transaction
+ * that had read what is lost), and of each thread at least what was acknowledged to it.
  *
- * Built with one of these it must fail: RELEASE_BEFORE_FENCE, ACKNOWLEDGE_EARLY, QUIET_IS_CLOCK, COPY_OWNED, RECYCLE_EARLY,
- * HOME_UNFENCED. run_models.py does all of that.
+ * Built with one of these it must fail: RELEASE_BEFORE_FENCE, ACKNOWLEDGE_EARLY, QUIET_IS_CLOCK,
+ * COPY_OWNED, RECYCLE_EARLY, HOME_UNFENCED. run_models.py does all of that.
  */
 #define FIRST 2       /* transactions of thread 0 */
 #define SECOND 1      /* of thread 1 */
@@ -17,15 +19,18 @@
 
 /* DRAM */
 byte a = 0, b = 0, c = 0;
-byte bits = 0;                            /* the heap's: nobody owns them; set once the record is durable */
+/* the heap's: nobody owns them; set once the record is durable */
+byte bits = 0;
 bool owned[2];                            /* a and b; c */
 byte clock = 0;
-byte pending[2];                          /* the id of a thread between its draw and its fence; 0: none */
+/* the id of a thread between its draw and its fence; 0: none */
+byte pending[2];
 byte tail[2], head[2];                    /* records written to each ring, and given up */
 byte told[2];                             /* acknowledged: thread 0's n, thread 1's value */
 bool cut = false;
 
-/* the medium: durable, and stored since (NOTHING: no more than that). Slot s of ring r is at r * SLOTS + s */
+/* The medium: durable, and stored since then (NOTHING: nothing stored since). Slot s of ring r is
+ * at r * SLOTS + s. */
 byte number_d[2], number_p[2], id_d[2], id_p[2], value_d[2], value_p[2];
 byte home_d[4], home_p[4];
 byte x_d = 0, x_p = NOTHING;
@@ -159,7 +164,8 @@ inline settle() {
   do
   :: i < 2 ->
      if
-     :: number_p[i] != NOTHING -> number_d[i] = number_p[i]; id_d[i] = id_p[i]; value_d[i] = value_p[i]
+     :: number_p[i] != NOTHING ->
+        number_d[i] = number_p[i]; id_d[i] = id_p[i]; value_d[i] = value_p[i]
      :: number_p[i] != NOTHING -> number_d[i] = 0           /* torn */
      :: true
      fi;
@@ -170,7 +176,8 @@ inline settle() {
   x_p = NOTHING; i = 0
 }
 
-/* Every whole record above X, gaps between rings allowed. At any of its steps it may be cut short. */
+/* Replays every whole record above X; gaps between rings are allowed. It may be interrupted at any
+ * of its steps. */
 inline recover(again) {
   r = 0;
   do

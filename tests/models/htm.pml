@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commit timestamps of hardware transactions (perdure/tm/htm.hpp, stamps.hpp) on a processor with store buffers. Two threads run
- * transactions that read one of two lines and may write one; a third asks complete(). A store of `pending` waits in its thread's
- * store buffer until the buffer drains, and a line that a transaction has stored to is owned when the buffer drains: at drain(),
- * at the transaction's end, or whenever the processor likes. A thread that asks for a line aborts the other transaction that has
- * it (the requester wins).
+ * Commit timestamps of hardware transactions (perdure/tm/htm.hpp, stamps.hpp) on a processor with
+ * store buffers. Two threads run transactions that read one of two lines and may write one; a third
+ * calls complete(). A store of `pending` waits in its thread's store buffer until the buffer
+ * drains, and a line that a transaction has stored to is owned when the buffer drains: at drain(),
+ * at the transaction's end, or at any other time that the processor chooses. A thread that requests
+ * a line aborts the other transaction that has it (the requester wins).
  *
  * Checked: timestamps follow the order of conflicts (TIMESTAMP-1), and complete() never says a
  * timestamp whose transaction is not yet in its log (HTM-1, HTM-2).
  *
- * Built with one of these it must fail: PENDING_NOT_DRAINED, LINES_NOT_DRAINED, TIME_READ_LAST, PENDING_CLEARED_EARLY. run_models.py does
- * all of that. The first two together are a locked instruction in the place of drain().
+ * Built with one of these it must fail: PENDING_NOT_DRAINED, LINES_NOT_DRAINED, TIME_READ_LAST,
+ * PENDING_CLEARED_EARLY. run_models.py does all of that. The first two together are a locked
+ * instruction in the place of drain().
  */
 #define NONE 255
 #define THREADS 2
@@ -21,7 +23,8 @@ byte buffered[THREADS] = NONE;     /* the value that waits in the store buffer *
 bool waits[THREADS];               /* ... if one does */
 bool inside[THREADS], aborted[THREADS];
 byte has_read[THREADS], owned[THREADS], stored[THREADS];   /* lines, a bit each */
-byte last_write[2], last_read[2];  /* of each line: the highest timestamp that wrote it, and the highest that read it */
+/* of each line: the highest timestamp that wrote it, and the highest that read it */
+byte last_write[2], last_read[2];
 byte said = 0;                     /* the most that complete() has said */
 
 inline show_late(me) {
@@ -49,7 +52,8 @@ proctype thread(byte me; byte transactions) {
   do
   :: n == transactions -> break
   :: else ->
-     if                                                  /* w == 2: it only reads. By symmetry thread 0 reads line 0 first */
+     /* w == 2: it only reads. By symmetry thread 0 reads line 0 first */
+     if
      :: r = 0; w = 0 :: r = 0; w = 1 :: r = 0; w = 2
      :: n + me != 0 -> r = 1; w = 0 :: n + me != 0 -> r = 1; w = 1 :: n + me != 0 -> r = 1; w = 2
      fi;

@@ -5,8 +5,8 @@ that it knows, which must fail.
 
   run_models.py [--model NAME] [--json]
 
-A fault is a name in capitals that a model's opening comment lists after "it must fail:". Exit: 0
-all as expected, 1 not, 3 no spin.
+A fault is a name in capitals that a model's opening comment lists after "it must fail:".
+Exit: 0 all as expected, 1 not, 3 no spin.
 """
 import argparse
 import json
@@ -25,7 +25,7 @@ def faults_of(text):
 
 
 def check(model, fault):
-    """(errors, states, seconds) of a model with one fault, or None for none."""
+    """Returns (errors, states, seconds) of a model with one fault, or with None for no fault."""
     with tempfile.TemporaryDirectory(prefix="perdure-model-") as folder:
         start = time.monotonic()
         run = lambda *command: subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=
@@ -33,12 +33,12 @@ def check(model, fault):
         made = run("spin", "-a", *([f"-D{fault}"] if fault else []), str(model))
         if made.returncode != 0:
             sys.exit(f"{model}: spin: {made.stdout}")
-        # processes stop when the power does (provided clauses): no partial order reduction
+        # Processes stop when the power does (provided clauses): no partial order reduction.
         built = run("cc", "-O2", "-w", "-DSAFETY", "-DNOREDUCE", "-DCOLLAPSE", "-DMEMLIM=2048",
                     "-o", "pan", "pan.c")
         if built.returncode != 0:
             sys.exit(f"{model}: cc: {built.stdout}")
-        out = run("./pan", "-E", "-m1000000").stdout  # -E: a process that stands still is no error
+        out = run("./pan", "-E", "-m1000000").stdout  # -E: a process that blocks is not an error
         errors, states = re.search(r"errors: (\d+)", out), re.search(r"(\d+) states, stored", out)
         if not errors or not states or (errors[1] == "0" and re.search(
                 "MEMLIM bound|out of memory|max search depth too small", out)):

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Threads that wait for another one's transaction to end, and sleep: perdure/tm/waiters.hpp. One thread ends two transactions; its
- * stores wait in a store buffer, which drains when it likes, at the thread's own locked instructions, and at another thread's
- * membarrier(2). Two threads wait. In one half of the runs membarrier is missing (`fenced`): then both sides use a locked instruction.
+ * Threads that wait for the end of another thread's transaction, and sleep: perdure/tm/waiters.hpp.
+ * One thread ends two transactions; its stores wait in a store buffer, which drains at any time, at
+ * the thread's own locked instructions, and at another thread's membarrier(2). Two threads wait. In
+ * one half of the runs membarrier is missing (`fenced`): then both sides use a locked instruction.
  *
- * Holds: when nothing moves any more both have returned. Built with one of these it must fail: NO_HEAVY_FENCE,
- * LOOK_BEFORE_END, NO_SECOND_LOOK, SLEEP_UNCOMPARED, END_NOT_RAISED, FENCED_LOOKS_PLAINLY. run_models.py does all of that.
+ * Holds: when nothing moves any more both have returned. Built with one of these it must fail:
+ * NO_HEAVY_FENCE, LOOK_BEFORE_END, NO_SECOND_LOOK, SLEEP_UNCOMPARED, END_NOT_RAISED,
+ * FENCED_LOOKS_PLAINLY. run_models.py does all of that.
  */
 byte inside = 1;       /* memory: 1 while the transaction is open */
 bool buffered = false; /* the ending thread's store buffer, of one entry */
@@ -86,7 +88,8 @@ proctype one_that_waits(byte me) {
 #ifdef SLEEP_UNCOMPARED
       asleep[me] = true
 #else
-      if :: ends == seen -> asleep[me] = true :: else -> skip fi  /* futex: compares and sleeps in one step */
+      /* futex: compares and sleeps in one step */
+      if :: ends == seen -> asleep[me] = true :: else -> skip fi
 #endif
     };
     asleep[me] == false;

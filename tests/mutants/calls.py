@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The mutants that are not written down: each line of the library that calls a medium's flush or
+"""The mutants that are not in the table: each line of the library that calls a medium's flush or
 fence, without that call.
 
-One build serves for all: the recording media know their callers by return address, and leave out
+One build serves all of them: the recording media identify their callers by return address, and omit
 the calls that --omit names.
 """
 
@@ -55,9 +55,9 @@ EXPLAINED = {
 
 
 def explained(root):
-    """{"file:line": why} of the lines whose calls EXPLAINED is about.
+    """{"file:line": why} of the lines whose calls EXPLAINED lists.
 
-    Raises SiteError where a site's statement has no call of a medium, or more than one.
+    Raises SiteError if a site's statement has no call of a medium, or more than one.
     """
     found = {}
     calls = written(root)
@@ -79,9 +79,10 @@ def explained(root):
 
 
 def _in_source(source):
-    """(call, the line of its name, all lines that it may be found at) of each call of a medium.
+    """(call, the line of its name, all lines at which it may be found) of each call of a medium.
 
-    A medium is what is called so, as in medium.fence(), core_.medium.flush(...), medium_->fence().
+    A medium is an object of that name, as in medium.fence(), core_.medium.flush(...),
+    medium_->fence().
     """
     for i, token in enumerate(source.code):
         if not re.fullmatch(r"medium\w*", token.text):
@@ -96,7 +97,7 @@ def _in_source(source):
 
 
 def _places(root):
-    """{(call, file, line): the line of the call's name}, for each line that it may be found at."""
+    """{(call, file, line): the line of the call's name}, for each line at which it may be found."""
     found = {}
     for path in sites.sources(root):
         file = path.relative_to(root)
@@ -113,10 +114,10 @@ def written(root):
 
 
 def reached(explorer, root, copy, engines):
-    """{(call, "file:line"): [address, ...]}, by what the explorer's own run called.
+    """{(call, "file:line"): [address, ...]}, from the calls of the explorer's own run.
 
-    `root` has the sources, `copy` what was built, whose debug information names the lines of the
-    sources. Raises RuntimeError where the explorer does not run.
+    `root` has the sources, `copy` the build, whose debug information names the lines of the
+    sources. Raises RuntimeError if the explorer does not run.
     """
     answer = subprocess.run(
         [explorer, "--sites", "--distinct", "1000", *(["--engine", engines] if engines else [])],
@@ -128,7 +129,7 @@ def reached(explorer, root, copy, engines):
     if answer.returncode != 0:
         raise RuntimeError(answer.stderr)
     called = json.loads(answer.stdout)
-    # the call is before the address to which it returns
+    # The call is before the address to which it returns.
     wanted = "".join(f"{int(s['address'], 16) - 1:#x}\n" for s in called)
     lines = subprocess.run(
         ["addr2line", "-e", explorer], input=wanted, stdout=subprocess.PIPE, text=True, check=True
@@ -143,7 +144,7 @@ def reached(explorer, root, copy, engines):
         except ValueError:
             file = path
         number = int(number) if number.isdecimal() else 0
-        # where a header's function was inlined the line is the header's, the file sometimes not
+        # If a function of a header was inlined the line is the header's, but the file may not be.
         same = [f for c, f, n in places if (c, n) == (call, number)]
         if (call, file, number) not in places and len(same) == 1:
             file = same[0]

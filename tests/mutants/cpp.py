@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Statements and parts of expressions of C++ source text, as far as the mutants need them.
 
-An expression is divided at `,`, `?`, `||` and `&&` outside brackets. What does not fit is a
-CppError with its position, never a guess.
+An expression is divided at `,`, `?`, `||` and `&&` outside brackets. Unexpected text is a CppError
+with its position, never a guess.
 """
 
 import re
@@ -17,7 +17,7 @@ class Source(Statements):
     """A file's code tokens, its statements and the parts of their expressions."""
 
     def condition(self, statement):
-        """What an if, while or for asks; of another statement its value."""
+        """The condition of an if, while or for; of another statement its value."""
         if not self.is_at(statement.first, "if", "for", "while"):
             return self.value(statement)
         end = self.after_head(statement.first) - 1
@@ -30,8 +30,8 @@ class Source(Statements):
         return self._some(Span(parts[-1] + 1 if parts else begin, end))
 
     def value(self, statement):
-        """What is returned or assigned, or what the variable of a declaration (also that of an if)
-        begins with."""
+        """The value that is returned or assigned, or the initial value of a declaration's variable
+        (also in an if)."""
         span = statement
         if self.is_at(statement.first, "if"):
             end = self.after_head(statement.first) - 1
@@ -132,8 +132,8 @@ class Source(Statements):
         return parts[number - 1]
 
     def occurrences(self, span, wanted):
-        """Where the tokens of the text `wanted` stand in a span, whatever white space and comments
-        are between them."""
+        """The places of the tokens of the text `wanted` in a span, with any white space and
+        comments between them."""
         texts = [t.text for t in tokens_of(wanted) if t.kind != "comment"]
         return [
             Span(i, i + len(texts))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Statements of C++ source text, as far as the mutants need them.
 
-This is no parser: a statement is found by its brackets, semicolons and keywords. What does not fit
+This is not a parser: it finds a statement by its brackets, semicolons and keywords. Unexpected text
 is a CppError with its position, never a guess. Positions are offsets in the text.
 """
 
@@ -66,7 +66,7 @@ class Statements:
         return "".join(pieces)
 
     def level(self, span, *texts):
-        """The tokens with one of these texts that stand in a span outside all brackets."""
+        """The tokens with one of these texts in a span, outside all brackets."""
         i = span.first
         while i < span.last:
             if self.code[i].text in texts:
@@ -81,7 +81,7 @@ class Statements:
         return CppError(where.begin if where else len(self.text), what)
 
     def after_head(self, i):
-        """The token behind the parentheses of an if, for, while or switch at token i."""
+        """The token after the parentheses of an if, for, while or switch at token i."""
         i += 1
         if self.is_at(i, "constexpr"):
             i += 1
@@ -110,7 +110,7 @@ class Statements:
         return self._simple(i)
 
     def _simple(self, first):
-        """Up to the `;`, or up to the `}` of a function's body."""
+        """A statement up to its `;`, or up to the `}` of a function's body."""
         i = first
         may_be_function = True
         while i < len(self.code):

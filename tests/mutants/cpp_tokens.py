@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 
 
 class CppError(Exception):
-    """The text is not what was expected: the offset in the text, and what is wrong there."""
+    """Unexpected text: the offset in the text, and what is wrong there."""
 
     def __init__(self, position, what):
         super().__init__(what)
@@ -34,11 +34,11 @@ class Token:
 
 
 def tokens_of(text):
-    """All tokens, comments among them, white space left out."""
+    """All tokens, including comments, without white space."""
     found = []
     at = 0
     while at < len(text):
-        # `#` begins a directive only where a line begins
+        # `#` begins a directive only at the start of a line.
         match = _TOKEN.match(text, at)
         kind = "string" if match.lastgroup in ("raw", "delimiter") else match.lastgroup
         if kind != "space":

@@ -2,9 +2,9 @@
 """What a mutant does to the statement that its site marks.
 
 An operation turns a site into edits of the source text that change nothing until the mutant is
-switched on: MUTANT in them becomes the question for it (schemata.py). No edit has a line break, so
-that lines keep their numbers. All but replace(), exchange() and rewrite() only insert, so that one
-statement can have several mutants.
+switched on: MUTANT in them becomes the test for it (schemata.py). No edit has a line break, so that
+lines keep their numbers. All operations but replace(), exchange() and rewrite() only insert, so
+that one statement can have several mutants.
 
 Most take `inner`, the one statement within the marked one (under a for, in a lambda or a function),
 and `part`, a part of the expression, or a path of parts, as Source.part() names them.
@@ -15,8 +15,8 @@ import dataclasses
 import cpp
 from sites import SiteError
 
-# The order of edits at one place: what closes an expression, statements in front of the marked one,
-# the condition that it gets, what opens an expression, what replaces tokens.
+# The order of edits at one place: the end of an expression, statements before the marked one, its
+# new condition, the start of an expression, replaced tokens.
 _CLOSING, _BEFORE, _GUARD, _AROUND, _REPLACED = range(5)
 
 
@@ -26,14 +26,14 @@ class Edit:
     end: int
     rank: int
     text: str
-    encloses: int = 0  # what is around an expression: where that ends
+    encloses: int = 0  # of an edit around an expression: where that ends
 
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
     """One entry's operation: edits(site, sites) gives its edits.
 
-    `others` are further sites, from which it takes statements. `text` is C++ of the table's own.
+    `others` are further sites, from which it takes statements. `text` is C++ of the table.
     """
 
     name: str
@@ -68,7 +68,7 @@ def _parts(source, span, part):
 
 
 def leave_out(unless="", inner=False):
-    """The statement is left out; not where the expression `unless` is true."""
+    """The statement is omitted, except where the expression `unless` is true."""
 
     def make(site, _):
         source, statement = site.source, _statement(site, inner)
@@ -114,7 +114,7 @@ def always(inner=False, part=()):
 
 
 def instead(text, inner=False, part=(), when=""):
-    """The value or the argument is `text` where `when` is true. PART in `text` is what it was."""
+    """The value or the argument is `text` where `when` is true. PART in `text` is the original."""
 
     def make(site, _):
         source = site.source
@@ -177,7 +177,7 @@ def _in_front(name, statements, **others):
 
 
 def also_here(*others):
-    """The statements of the sites `others` run in front of this one as well.
+    """The statements of the sites `others` also run before this one.
 
     Of a declaration, only its value is computed.
     """
@@ -198,7 +198,7 @@ def also_here(*others):
 
 
 def insert(text):
-    """The statements of `text` run in front of this one."""
+    """The statements of `text` run before this one."""
     return _in_front("insert", lambda _: text, text=text)
 
 
@@ -239,14 +239,14 @@ def rewrite(text, part):
 
 
 def numbered(edit, asks):
-    """The edit, in which MUTANT is what asks for this mutant."""
+    """The edit, in which MUTANT is the test for this mutant."""
     return dataclasses.replace(edit, text=edit.text.replace("MUTANT", asks))
 
 
 def applied(text, edits):
     """The text with all edits made.
 
-    Of two edits that enclose an expression from the same place on, the outer is opened first.
+    Of two edits that enclose an expression from the same place on, the outer one is opened first.
     """
     pieces, at = [], 0
     for edit in sorted(edits, key=lambda e: (e.begin, e.rank, -e.encloses)):
@@ -255,7 +255,7 @@ def applied(text, edits):
                 edit.begin,
                 f"found '{text[edit.begin:at]}' replaced by one mutant and changed by another",
             )
-        # What replaces text has as many line breaks as that.
+        # A replacement has as many line breaks as the replaced text.
         breaks = "\n" * text.count("\n", edit.begin, edit.end)
         pieces += [text[at : edit.begin], edit.text, breaks]
         at = edit.end

@@ -2,9 +2,9 @@
 """The results of the mutation gate, kept per mutant and commit: one JSON object per line, each
 written as soon as it is known.
 
-A run that is cut off loses the mutant in progress and no other: a last line that is not whole is
-passed over. A line is either a mutant's result or, with "calls", the list of the calls that the
-explorer reaches, each of which is a mutant too. The explorer's results count only for the same
+A run that is interrupted loses only the mutant in progress: a last line that is not whole is
+ignored. A line is either a mutant's result or, with "calls", the list of the calls that the
+explorer reaches, each of which is a mutant, too. The explorer's results count only for the same
 --distinct and --engine.
 """
 
@@ -14,11 +14,11 @@ import subprocess
 
 
 class DirtyTree(Exception):
-    """The files are not those of a commit."""
+    """The files are not exactly those of a commit."""
 
 
 def commit_of(root):
-    """The commit that the files of a working tree are of. Raises DirtyTree if there are changes."""
+    """The commit whose files a working tree has. Raises DirtyTree if there are changes."""
 
     def git(*arguments):
         return subprocess.run(
@@ -49,11 +49,12 @@ def _lines(path):
         try:
             yield json.loads(line)
         except json.JSONDecodeError:
-            continue  # a run was cut off while it wrote this
+            continue  # a run was interrupted while it wrote this
 
 
 class Results:
-    """The results of one commit. Of None, a tree with changes, none are written to the file."""
+    """The results of one commit. For None, a tree with changes, no results are written to the
+    file."""
 
     def __init__(self, path, commit, distinct, engine):
         self.path, self.commit = path, commit
@@ -99,7 +100,7 @@ class Results:
     def estimate(self, programs):
         """The seconds that one mutant of each of these programs takes, by the mean of those tried.
 
-        None where none was tried yet.
+        None if none was tried yet.
         """
         known = [s for seconds in self._seconds.values() for s in seconds]
         if not known:
@@ -132,7 +133,7 @@ def _last_byte(file):
 
 
 def said(standing):
-    """The standing in words."""
+    """The present state in words."""
     lines = [
         f"commit {(standing['commit'] or 'none: the tree has changes')[:12]}: {standing['results']}"
         f" of {standing['mutants']} mutants have a result: {standing['killed']} killed,"

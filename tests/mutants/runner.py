@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds the mutated copy, tries mutants one at a time, and keeps each result when it is known.
+"""Builds the mutated copy, tries one mutant at a time, and stores each result as soon as it is
+known.
 
 A program that fails without any mutant ends the gate: its failures with mutants would mean nothing.
 """
@@ -19,7 +20,7 @@ from programs import PROGRAMS
 from table import MUTANTS
 
 BUILD = "build/dev"
-LONGEST = 600  # seconds: what hangs is found, too
+LONGEST = 600  # seconds: a mutant that hangs is found, too
 
 
 def say(text):
@@ -78,7 +79,7 @@ class Gate:
         return self.built[by], arguments + (self.explorer if by == "explorer" else [])
 
     def run(self, by, extra=(), mutant=-1):
-        """What found it, or "" where nothing did."""
+        """Returns what found the mutant, or "" if nothing did."""
         program, arguments = self.program(by)
         command = [
             *(["setarch", os.uname().machine, "-R"] if shutil.which("setarch") else []),
@@ -102,7 +103,7 @@ class Gate:
             return f"{by} hangs"
         if answer.returncode == 0:
             return ""
-        # Ended from outside: no verdict.
+        # It was ended from outside: no verdict.
         if answer.returncode in (-signal.SIGINT, -signal.SIGTERM):
             sys.exit(
                 f"mutants: {' '.join(command)}: ended by signal {-answer.returncode}, which is no"
@@ -130,16 +131,16 @@ class Gate:
         ]
 
     def wants_calls(self, resume):
-        """Whether a call may have to be tried. Which there are, only a run of the explorer says."""
+        """Whether a call may have to be tried. Only a run of the explorer lists the calls."""
         if resume and self.results.calls is not None:
             names = [call["mutant"] for call in self.results.calls]
             return any(self.wants(name, name.split(" at ")[1], True) for name in names)
         return any(re.search(self.only, line) for _, line in calls.written(self.root))
 
     def tries(self, reached, why, resume):
-        """What to leave out or turn round, one at a time.
+        """What to omit or reverse, one at a time.
 
-        Gives (name, kind, the program that must find it, how it is switched on, why none can).
+        Yields (name, kind, the program that must find it, how it is switched on, why none can).
         """
         for (call, line), addresses in sorted(reached.items(), key=lambda s: s[0][1]):
             name = f"{call} at {line}"

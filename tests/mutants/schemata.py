@@ -20,7 +20,7 @@ import sites
 from programs import PROGRAMS
 from table import MUTANTS, REMOVED
 
-# Before the first include of a mutated file, and once in what includes several.
+# Before the first include of a mutated file; its guard serves units that include several.
 DECLARATION = """\
 #ifndef PERDURE_MUTANTS
 #define PERDURE_MUTANTS
@@ -40,8 +40,8 @@ _KNOWN_WORDS = {"auto", "bool", "const", "else", "false", "if", "return", "true"
 
 
 def check_names(mutants, removed, names):
-    """Raises SiteError unless each mutant that there ever was is in the table, or is listed with
-    the reason why not."""
+    """Raises SiteError unless each mutant that ever existed is in the table, or is listed with the
+    reason why not."""
     table = [m.name for m in mutants]
     names = set(names)
     twice = [name for name, count in collections.Counter(table).items() if count > 1]
@@ -84,7 +84,7 @@ def check_names(mutants, removed, names):
 
 
 def check_sites(mutants, explained, found):
-    """Raises SiteError unless the table and the marks in the sources are about the same sites."""
+    """Raises SiteError unless the table and the marks in the sources refer to the same sites."""
     wanted = {}
     for mutant in mutants:
         for name in [
@@ -159,7 +159,7 @@ def mutated(root, mutants=MUTANTS, explained=None):
 
 
 def check(root):
-    """{file: text} as mutated(), after all that can be seen without a build."""
+    """{file: text} as mutated(), after all checks that need no build."""
     check_names(MUTANTS, REMOVED, NAMES.read_text(encoding="utf-8").splitlines())
     changed = mutated(root)
     calls.explained(root)
@@ -169,8 +169,8 @@ def check(root):
 def write_copy(root, copy, keep=()):
     """Writes the project's files, mutated, into the folder `copy`.
 
-    A file that is the same already keeps its time, so that a build goes on from the last one.
-    `keep`: names in the copy, beside build, that are not the project's and stay.
+    A file that is unchanged keeps its time, so that a build continues from the last one. `keep`:
+    names in the copy, in addition to build, that are not the project's and stay.
     """
     listed = subprocess.run(
         ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"],

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The sites of mutants: places in the sources that have a name.
 
-A site is a comment, alone on its line above the statement that it is about:
+A site is a comment, alone on its line above the statement to which it refers:
 
     // mutant: ring-damage-below-whole-record
     if (whole(at(p))) return p;
 
 Several names are separated by commas; `call NAME` names a call of a medium for calls.py. Further
-comment lines may stand between. Sites are looked for in every source of FOLDERS.
+comment lines may stand between. Sites are searched for in every source of FOLDERS.
 """
 
 import bisect
@@ -19,21 +19,21 @@ import cpp
 # The folders of the project whose sources may have sites, and calls of media that are mutants.
 FOLDERS = ("perdure", "papers")
 WHERE = " or ".join(f"{folder}/" for folder in FOLDERS)  # in errors
-# Folders below those with the media themselves, and the explorer's models of them. Their calls
-# of flush and fence implement a medium, and are no mutants.
+# Folders below those with the media themselves, and the explorer's models of them. Their calls of
+# flush and fence implement a medium, and are not mutants.
 MEDIA_FOLDERS = ("medium",)
 _MARK = re.compile(r"//\s*mutant:(.*)")
 _NAME = re.compile(r"(call )?[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class SiteError(Exception):
-    """The table and the sources do not fit: what was found, what was expected, what to do."""
+    """The table and the sources do not agree: what was found, what was expected, what to do."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Site:
     name: str
-    file: str  # of the sources' root, with /
+    file: str  # relative to the sources' root, with /
     line: int  # of the mark
     source: cpp.Source
     statement: cpp.Span
@@ -44,7 +44,7 @@ class Site:
 
     @property
     def lines(self):
-        """The lines of the statement, the end excluded."""
+        """The lines of the statement, without its end."""
         return range(
             self.source.line(self.source.begin(self.statement)),
             self.source.line(self.source.end(self.statement)) + 1,

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sites of mutants: each operation, the marks, and the errors where table and sources do not
-fit."""
+"""The sites of mutants: each operation, the marks, and the errors when table and sources do not
+agree."""
 
 import os
 import sys

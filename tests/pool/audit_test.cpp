@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The audit: a sound heap has no problems and counts exactly; every kind of planted damage is
-// found, and named by its chunk.
+// The audit: a sound heap has no problems and exact counts; every kind of planted damage is found,
+// and its chunk is named.
 #include <map>
 
 #include "pool_test.hpp"
@@ -115,8 +115,8 @@ TEST_F(AuditTest, CountIsHeldAgainstACleanHeader) {
   EXPECT_TRUE(audit().problems.empty());
 }
 
-// Any one flip in the directory of a sound heap is found (the bitmaps' meaning is the program's:
-// containers are held against them).
+// Any one flip in the directory of a sound heap is found (the program determines the meaning of the
+// bitmaps: they are compared with the containers).
 TEST_F(AuditTest, EveryFlippedBitOfTheDirectory) {
   const std::uint64_t n = header.max_home_bytes / chunk_bytes;
   for (std::uint64_t chunk = 0; chunk < n; ++chunk) {

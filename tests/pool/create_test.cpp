@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Making pools: what a new one is, that creators exclude each other, and that one killed at any
-// instant leaves no pool or a whole one.
+// Making pools: the contents of a new one, that creators exclude each other, and that a creator
+// killed at any instant leaves no pool or a whole one.
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -96,7 +96,7 @@ TEST(Create, LinksThatLeadNowhereAreNamed) {
   EXPECT_EQ(names_in(scratch.folder()), (std::vector<std::string>{"circle", "pool"}));
 }
 
-// What `touch` or mkstemp have made is a name for a new pool, with the mode that it has.
+// What `touch` or mkstemp has made is a name for a new pool, with the file's mode.
 TEST(Create, AnEmptyFileBecomesAPool) {
   const Scratch scratch;
   const std::string path = scratch.path();
@@ -153,7 +153,7 @@ TEST(Create, AnEmptyFileStaysWhereTheCreationFails) {
   EXPECT_EQ(std::filesystem::file_size(scratch.path()), 0U);
 }
 
-// Whatever is written to the file meanwhile is kept.
+// What is written to the file meanwhile is kept.
 TEST(Create, AFileThatIsNoLongerEmptyIsNotReplaced) {
   const Scratch scratch;
   const std::string path = scratch.path();
@@ -210,7 +210,7 @@ TEST(Create, RootsOfAllSizes) {
   }
 }
 
-// A device-dax can be mapped in whole 2 MiB only; what is made on one is tests/qemu's.
+// A device-dax can be mapped in whole 2 MiB only; tests/qemu makes pools on one.
 TEST(Create, OnADeviceAllIsWholePages) {
   OpenFile how;
   how.path = "/dev/dax0.0";
@@ -256,7 +256,7 @@ TEST(Create, DefaultsAreModest) {
   ASSERT_TRUE(r.ok()) << r.status().message();
   EXPECT_EQ((*r)->header().log_bytes, 64 * MiB);
   EXPECT_EQ((*r)->header().max_home_bytes, 64ULL << 30);
-  EXPECT_LE((*r)->header().home_bytes, 10 * MiB);  // 8 of them the directory
+  EXPECT_LE((*r)->header().home_bytes, 10 * MiB);  // 8 of them are the directory
 }
 
 TEST(Create, RequestsThatMakeNoSense) {
@@ -304,8 +304,8 @@ TEST(Create, OnEveryMedium) {
   }
 }
 
-// A pool made on memory (append unit 64) goes on on a file (4096), and back: between sessions the
-// rings are empty.
+// A pool made on memory (append unit 64) continues on a file (4096), and vice versa: between
+// sessions the rings are empty.
 TEST(Create, MovesBetweenMedia) {
   const Scratch scratch;
   OpenFile how = small(scratch.path());
@@ -337,8 +337,8 @@ TEST(Create, OneCreatorAtATime) {
   EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{"pool"});
 }
 
-// Many processes that all want to make the same pool: one does, the others find it, or are told
-// that it is busy.
+// Many processes that all want to make the same pool: one makes it, the others find it, or get
+// `busy`.
 TEST(Create, ManyCreators) {
   const Scratch scratch;
   const std::string path = scratch.path();
@@ -381,7 +381,7 @@ void killed_while_creating(bool memory, const char* kind, int kills) {
   std::filesystem::remove(how.path);
   std::mt19937_64 random(7);
   int absent = 0, there = 0;
-  // On a machine that has grown slower meanwhile: later kills, until one has come too late.
+  // If the machine has become slower meanwhile: later kills, until one has come too late.
   for (int i = 0; i < kills || ((absent == 0 || there == 0) && i < 8 * kills); ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -442,7 +442,7 @@ void full_disk(const char* kind) {
     OpenFile how = small(scratch.path());
     how.medium = kind;
     how.max_bytes = 64 * MiB;
-    // creation: refused, nothing left behind, and possible when it asks for less
+    // Creation is refused, leaves nothing behind, and succeeds when it asks for less.
     how.initial_bytes = 20 * MiB;
     auto big = OpenPool::open(how, tester());
     ASSERT_FALSE(big.ok());
@@ -453,7 +453,7 @@ void full_disk(const char* kind) {
     auto pool = OpenPool::open(how, tester());
     ASSERT_TRUE(pool.ok()) << pool.status().message();
     ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
-    // growth: in steps that the disk still has, then refused; what is there stays usable
+    // Growth: in steps for which the disk has space, then refused; what exists stays usable.
     HeapUser user(**pool);
     std::vector<std::uint64_t> blocks;
     for (;;) {
@@ -466,7 +466,7 @@ void full_disk(const char* kind) {
       std::memset((*pool)->view() + *b, 0x5a, 100 * KiB);
       ASSERT_LT(blocks.size(), 1000U);
     }
-    EXPECT_GT(blocks.size(), 35U);  // most of the 6 MiB that the log leaves
+    EXPECT_GT(blocks.size(), 35U);  // most of the 6 MiB that remain after the log
     const std::uint64_t home = (*pool)->home_bytes();
     EXPECT_EQ((*pool)->grow(home + 4 * MiB).code(), Code::full);
     EXPECT_EQ((*pool)->home_bytes(), home);
@@ -477,7 +477,7 @@ void full_disk(const char* kind) {
         audit_heap((*pool)->medium().home(), (*pool)->header(), {}, &(*pool)->medium());
     EXPECT_TRUE(audit.problems.empty()) << audit.problems.front();
     EXPECT_EQ(audit.blocks, blocks.size() + 1);
-    if (mounted) {  // room again
+    if (mounted) {  // space again
       ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=32m"),
                 0);
       EXPECT_TRUE((*pool)->grow(home + 4 * MiB).ok());

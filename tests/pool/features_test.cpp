@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Features (pool/features.hpp): what this build does not know is refused by name, what is optional
-// is kept, older versions stay what they are until they need a feature, and a feature's bit is
-// durable before its first use (FEATURE-1), whenever the power is cut.
+// Features (pool/features.hpp): a feature that this build does not know is refused by name, an
+// optional one is kept, older versions stay as they are until they need a feature, and a feature's
+// bit is durable before its first use (FEATURE-1), whenever the power is cut.
 #include "perdure/pool/features.hpp"
 
 #include <random>
@@ -23,7 +23,7 @@ class Features : public ::testing::Test {
  protected:
   void SetUp() override {
     make_pool(small(path));
-    // as a pool that was allocated as a whole: without a feature
+    // Like a pool that was allocated as a whole: without a feature.
     rewrite([](Header& h) { h.features_write = 0; });
   }
   void rewrite(const std::function<void(Header&)>& change) {
@@ -43,7 +43,7 @@ class Features : public ::testing::Test {
     const Status s = open(read_only);
     EXPECT_TRUE(s.ok()) << s.message();
   }
-  // Refused with the words, and not a byte written. -> the message
+  // Opening is refused with the words, without a byte written. Returns the message.
   std::string refused(bool read_only, const std::string& words) {
     const std::string before = read_all(path);
     const Status s = open(read_only);
@@ -71,7 +71,7 @@ TEST_F(Features, ANewPoolHasTheNewestVersionAndSmallLogsWhereItHasHoles) {
   EXPECT_EQ(h.version, 4U);
   EXPECT_EQ(feature_words(h), (FeatureWords{.write = info(Feature::small_logs).bit()}));
   EXPECT_EQ(feature_names(h), std::vector<std::string>{"small logs"});
-  // on a medium that is allocated as a whole nothing has to be known
+  // On a medium that is allocated as a whole a build need not know the feature.
   medium::RecordingOptions whole;
   whole.log_bytes = 2 * MiB;
   whole.home_bytes = whole.max_home_bytes = 4 * MiB;
@@ -279,9 +279,8 @@ TEST(FeaturesOnMedium, TheBitIsDurableInBothCopiesWhenTheCallReturns) {
   }
 }
 
-// At each fence of the upgrade the lines that were stored since the last one are there or not, each
-// by itself: one whole copy is always found, and it is the pool as it was, or the pool with the
-// feature.
+// At each fence of the upgrade each line that was stored since the previous one may be present or
+// not: one whole copy is always found, and it is the pool as it was, or the pool with the feature.
 TEST(FeaturesOnMedium, APowerCutInTheUpgradeLeavesAWholeCopy) {
   for (const std::uint32_t version : {2U, 4U}) {
     OnRecorded on(version);
@@ -379,15 +378,15 @@ TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
     ASSERT_EQ(h.version, 4U);
     ASSERT_EQ(feature_words(h), (FeatureWords{.optional = info(Feature::field_names).bit()}));
     h.version = 2;
-    h.features_optional = 0;  // and the names are bytes that version 2 reserves
+    h.features_optional = 0;  // and version 2 reserves the bytes of the names
     h.checksum = header_checksum(h);
     std::memcpy(image.data() + at, &h, sizeof h);
   }
   auto made = medium::RecordingMedium::make(options, image).value();
   medium::RecordingMedium* const raw = made.get();
   std::atomic<int> fences_with_a_log{0};
-  // Before each fence: where the log has any store that may become durable with it, both copies
-  // must have the bit already.
+  // Before each fence: if the log has any store that may become durable with it, both copies must
+  // have the bit already.
   raw->set_fence_hooks(
       [&] {
         bool stored = false;
@@ -417,8 +416,8 @@ TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
   pool.close();
 }
 
-/// What builds that know versions 2 and 3 make of a copy of the header (their rule, kept here word
-/// for word).
+/// The judgement of builds that know versions 2 and 3 on a copy of the header (their rule, kept
+/// here word for word).
 CopyState judged_by_an_earlier_build(const Header& copy) {
   constexpr std::uint32_t oldest = 2, newest = 3;
   const auto sum = [](const Header& h) {
@@ -445,7 +444,8 @@ TEST_F(Features, AnEarlierBuildSaysTheVersionAndNotDamage) {
     Header h = header_of(path, at);
     EXPECT_EQ(judge(h), CopyState::valid);
     EXPECT_EQ(judged_by_an_earlier_build(h), CopyState::other_version);
-    h.version = 3;  // a flip in the version of a header of version 4 is damage, there and here
+    // A flip in the version of a header of version 4 is damage, in that build and in this one.
+    h.version = 3;
     EXPECT_NE(judged_by_an_earlier_build(h), CopyState::valid);
     EXPECT_EQ(judge(h), CopyState::damaged);
   }

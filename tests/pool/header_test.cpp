@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The header against damage and strangers: every byte of either copy flipped, the file cut at every
-// 512 bytes, foreign, newer, other byte order, other engine, other layout. Nothing is ever written
-// by an opening that is refused.
+// The header with damage and with foreign contents: every byte of either copy flipped, the file
+// truncated at every 512 bytes, foreign, newer, other byte order, other engine, other layout. An
+// opening that is refused never writes.
 #include <sys/types.h>
 
 #include "pool_test.hpp"
@@ -19,7 +19,7 @@ class HeaderTest : public ::testing::Test {
     image = read_all(path);
   }
 
-  // Opens for writing; refused, with that code and those words, and not a byte written.
+  // Opens for writing; must be refused, with that code and those words, without a byte written.
   void refused(Code code, const std::string& words, const Identity& who = tester()) {
     const std::string before = read_all(path);
     OpenFile how = small(path);
@@ -37,7 +37,7 @@ class HeaderTest : public ::testing::Test {
     auto r = OpenPool::open(small(path), tester());
     ASSERT_TRUE(r.ok()) << r.status().message();
   }
-  // Both copies changed by `change`, sealed.
+  // Changes both copies with `change`, and seals them.
   void rewrite(const std::function<void(Header&)>& change) {
     for (const std::uint64_t at : {header_a, header_b}) {
       Header h = header_of(path, at);
@@ -92,8 +92,7 @@ TEST_F(HeaderTest, DamagedInTheFile) {
   }
 }
 
-// The damaged copy is repaired by the next session, and written before the good one is touched
-// (HEADER-1).
+// The next session repairs the damaged copy, and writes it before the good one (HEADER-1).
 TEST_F(HeaderTest, SessionRepairsTheOtherCopy) {
   for (const std::uint64_t at : {header_a, header_b}) {
     const char bad = static_cast<char>(image[at + 100] ^ 1);
@@ -110,7 +109,7 @@ TEST_F(HeaderTest, SessionRepairsTheOtherCopy) {
 }
 
 // At every fence of a write one copy is whole and durable, and the newest durable one is the old
-// state or the new.
+// state or the new one.
 TEST_F(HeaderTest, WritingIsNeverWithoutAWholeCopy) {
   for (const std::uint64_t damaged : {header_a, header_b, first_ring}) {
     medium::RecordingOptions options;
@@ -135,8 +134,8 @@ TEST_F(HeaderTest, WritingIsNeverWithoutAWholeCopy) {
     const std::uint64_t before = (*pool)->header().sequence;
     again->set_fence_hooks(
         [&] {
-          // torn as badly as may be: everything not surely durable is lost, or all is there but for
-          // the last word of each line
+          // Torn as badly as possible: everything not surely durable is lost, or everything is
+          // present except for the last word of each line.
           const auto image_now = again->durable_image();
           const auto* a = reinterpret_cast<const Header*>(image_now.data() + header_a);
           const auto* b = reinterpret_cast<const Header*>(image_now.data() + header_b);
@@ -195,7 +194,7 @@ TEST_F(HeaderTest, TruncatedAtEvery512Bytes) {
   }
   ASSERT_EQ(::truncate(path.c_str(), 0), 0);
   OpenFile how = small(path);
-  how.create = false;  // else a new pool takes its place (create_test.cpp)
+  how.create = false;  // otherwise a new pool replaces it (create_test.cpp)
   const auto empty = OpenPool::open(how, tester());
   EXPECT_EQ(empty.code(), Code::incompatible);
   EXPECT_NE(empty.status().message().find("an empty file"), std::string::npos)
@@ -225,7 +224,7 @@ TEST_F(HeaderTest, NewerVersion) {
                                   " to " + std::to_string(format_version) +
                                   "; open it with a newer Perdure");
   for (const std::uint64_t at : {header_a, header_b}) {
-    // and of a version whose checksum we can't know
+    // And one of a version whose checksum this build can't know.
     const std::uint64_t other = 12345;
     poke(path, at + offsetof(Header, checksum), &other, sizeof other);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Applying heap ops: to a sound target, to one that is newer, and to one that a crash tore between
-// a checkpoint's lines or in the midst of an earlier replay. Whatever home was, replaying every op
-// above X in id order ends in the state that the ops describe.
+// Applying heap operations: to a sound target, to a newer one, and to one that a crash tore between
+// a checkpoint's lines or during an earlier replay. Whatever the state of the data region was,
+// replaying every operation above X in id order ends in the state that the operations describe.
 #include <algorithm>
 #include <random>
 #include <set>
@@ -62,12 +62,12 @@ TEST(HeapApply, SpansAndObjectsOfManyChunks) {
   for (std::uint64_t i = 1; i < 8; ++i)
     EXPECT_EQ(chunk_word(image, 9 + i), ChunkWord::make(ChunkWord::rest, 0, i));
   EXPECT_EQ(word_at(image, span), 1U << 5);
-  // a large object over its end: what is left of the span is free
+  // A large object across its end: the rest of the span is free.
   apply(target, {14 * chunk_bytes, large_class, 6, true}, max_home);
   for (std::uint64_t c = 9; c < 14; ++c) EXPECT_EQ(chunk_word(image, c).bits, 0U) << c;
   EXPECT_EQ(chunk_word(image, 14), ChunkWord::make(ChunkWord::large, 0, 6));
   EXPECT_EQ(chunk_word(image, 19), ChunkWord::make(ChunkWord::rest, 0, 5));
-  // and a span over its beginning
+  // And a span across its beginning.
   apply(target, {span + classes[cls].first, cls, 0, true}, max_home);
   EXPECT_EQ(word_at(image, span), 1U);
   EXPECT_EQ(chunk_word(image, 16), ChunkWord::make(ChunkWord::rest, 0, 7));
@@ -88,7 +88,7 @@ TEST(HeapApply, ChecksOps) {
   EXPECT_FALSE(good({chunk_bytes, c48, 0, true}));
   EXPECT_FALSE(good({512, c48, 0, true}));
   EXPECT_FALSE(good({2 * MiB + 1024, c48, 0, true}));
-  // its span would end beyond home
+  // Its span would end beyond the data region.
   EXPECT_FALSE(good({25 * chunk_bytes + classes[c20k].first, c20k, 0, true}));
   EXPECT_TRUE(good({17 * chunk_bytes + classes[c20k].first, c20k, 0, true}));
   EXPECT_FALSE(good({chunk_bytes + 1024, 44, 0, true}));
@@ -120,7 +120,7 @@ void replay(Target& target, const std::vector<Transaction>& log, std::size_t fro
   }
 }
 
-// Everything that counts: the directory, the bitmaps of its spans, the words of allocated blocks.
+// Everything that matters: the directory, the bitmaps of its spans, the words of allocated blocks.
 void expect_same(const Image& found, const Image& expected, const std::string& what) {
   for (std::uint64_t c = 0; c < chunks; ++c) {
     ASSERT_EQ(chunk_word(found, c).bits, chunk_word(expected, c).bits) << what << ": chunk " << c;
@@ -142,7 +142,7 @@ void expect_same(const Image& found, const Image& expected, const std::string& w
 
 class Replay : public ::testing::TestWithParam<int> {
  protected:
-  // A heap in use, as an engine would use it; small enough that chunks change hands all the time.
+  // A heap in use, as an engine would use it; so small that chunks change their use all the time.
   void SetUp() override {
     medium::RecordingOptions options;
     options.log_bytes = 2 * MiB;
@@ -162,9 +162,9 @@ class Replay : public ::testing::TestWithParam<int> {
   }
   [[nodiscard]] Image now() const { return {pool->view(), pool->view() + max_home}; }
 
-  // What the heap knows is learnt anew from the view: chunks of spans that are empty by then go to
-  // other classes. The log goes on, though a new session's would be empty: replay must do with
-  // less.
+  // The heap's knowledge is built anew from the mapping: chunks of spans that are empty by then are
+  // reused by other classes. The log continues, although a new session's log would be empty: replay
+  // must succeed with less.
   void next_session() { heap = std::make_unique<Heap>(*pool, pool->view()); }
 
   void transaction() {
@@ -199,9 +199,9 @@ class Replay : public ::testing::TestWithParam<int> {
     freed.clear();
     mine.clear();
   }
-  // sizes drift, so that what was a span of small blocks becomes a large object and back
+  // Sizes drift, so that a span of small blocks becomes a large object and back.
   [[nodiscard]] std::uint64_t phase() const { return log.size() / 6; }
-  // what a user stores: often small numbers, which make believable bitmaps
+  // What a user stores: often small numbers, which look like valid bitmaps.
   std::uint64_t fill() {
     return random() % 2 == 0 ? random() | 1 : std::uint64_t{1} << random() % 64;
   }
@@ -216,14 +216,14 @@ class Replay : public ::testing::TestWithParam<int> {
 
 TEST_P(Replay, OverHomeTornByACheckpoint) {
   Image home = now();
-  std::size_t x = 1;  // ids below it are in home
+  std::size_t x = 1;  // ids below it are in the data region
   for (int round = 0; round < rounds_in(15); ++round) {
     const auto some = [&] {
       for (std::uint64_t n = random() % 12; n > 0; --n) transaction();
     };
     some();
-    // a checkpoint: the directory copied first (HEAP-4), then the rest at any time, some of it
-    // twice
+    // A checkpoint: the directory is copied first (HEAP-4), then the rest at any time, a part of it
+    // twice.
     const std::size_t t0 = log.size();
     const Image directory = now();
     some();
@@ -245,11 +245,12 @@ TEST_P(Replay, OverHomeTornByACheckpoint) {
       MemoryTarget target(recovered.data(), true);
       replay(target, log, x, end);
       expect_same(recovered, last, rest_written ? "torn in the directory" : "torn in the rest");
-      // again, over what the first replay made
+      // Once more, over the result of the first replay.
       replay(target, log, x, end);
       expect_same(recovered, last, "replayed twice");
     }
-    // the checkpoint finished: X = t0, home as old as t0 or newer, the directory as of t0
+    // The checkpoint finished: X = t0, the data region is as old as t0 or newer, the directory is
+    // as of t0.
     home = directory;
     for (std::uint64_t at = objects; at < max_home; at += 64)
       std::memcpy(home.data() + at, times[random() % 3]->data() + at, 64);
@@ -257,8 +258,8 @@ TEST_P(Replay, OverHomeTornByACheckpoint) {
   }
 }
 
-// A replay is cut short by a power cut at each of its fences, any of what was not yet durable lost;
-// the next replay makes it good.
+// A power cut ends a replay at each of its fences, with any part of what was not yet durable lost;
+// the next replay repairs it.
 TEST_P(Replay, CutShortAndRepeated) {
   for (int n = 0; n < 25; ++n) transaction();
   const Image home = now();

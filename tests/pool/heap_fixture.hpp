@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fixture of the tests of the heap: a pool that is opened and closed again and again, used
-// through HeapUser alone, without an engine. Thread safety: open() and close() by one thread.
+// The fixture of the tests of the heap: a pool that is opened and closed repeatedly, used through
+// HeapUser alone, without an engine. Thread safety: one thread calls open() and close().
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Chunks of spans that were emptied in an earlier session: every size class gets them, opening does
-// not look for them, a session looks at each span once at most, and neither threads nor
-// transactions that are bound to fail can break it.
+// Chunks of spans that were emptied in an earlier session: every size class can use them, opening
+// does not search for them, a session reads each span at most once, and neither threads nor doomed
+// transactions can break this.
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -41,7 +41,7 @@ class HeapReuse : public HeapTest {
   }
 };
 
-// What was emptied in the same session always could be used for anything.
+// What was emptied in the same session can always be used for anything.
 TEST_F(HeapReuse, APoolEmptiedInAnEarlierSessionHoldsAsMuchAsOneEmptiedInThis) {
   constexpr std::uint64_t max = 16 * MiB;
   static constexpr std::uint64_t sizes[] = {1000, 60000, 16, 5000, 33000, 200000, 4096, 12000};
@@ -61,13 +61,13 @@ TEST_F(HeapReuse, APoolEmptiedInAnEarlierSessionHoldsAsMuchAsOneEmptiedInThis) {
   }
 }
 
-// Opening looks at nothing; the first allocation for which the pool would have to grow looks at
-// spans until one serves.
+// Opening reads no span; the first allocation for which the pool would have to grow reads spans
+// until it finds one.
 TEST_F(HeapReuse, ASessionLooksAtEachSpanOnceWhenItNeedsChunks) {
   constexpr std::uint64_t max = 64 * MiB;
   open(max);
   std::vector<std::uint64_t> all, kept;
-  // 15 a span of one chunk
+  // 15 per span of one chunk.
   while (pool->home_bytes() < 40 * MiB) all.push_back(*user->allocate(4000));
   const std::uint64_t home = pool->home_bytes();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -79,26 +79,26 @@ TEST_F(HeapReuse, ASessionLooksAtEachSpanOnceWhenItNeedsChunks) {
   const std::uint64_t spans = all.size() / 15;
   EXPECT_EQ(0U, pool->heap().looked().bitmaps);
   ASSERT_TRUE(user->allocate(4000).ok());
-  EXPECT_EQ(0U, pool->heap().looked().bitmaps);  // its own class has room
-  // Blocks of another class: one span in three serves them, and then the pool grows.
+  EXPECT_EQ(0U, pool->heap().looked().bitmaps);  // its own class has space
+  // Blocks of another class: one span in three can be used, and then the pool grows.
   std::uint64_t taken = 0;
   while (pool->home_bytes() == home) {
     ASSERT_TRUE(user->allocate(1000).ok());
     ASSERT_LE(pool->heap().looked().bitmaps, spans + 1);
     ++taken;
     if (taken == 1) {
-      EXPECT_LE(pool->heap().looked().bitmaps, 512U);  // a step
+      EXPECT_LE(pool->heap().looked().bitmaps, 512U);  // per step
     }
   }
   EXPECT_GE(taken, (spans / 3 - 2) * 63) << "blocks of 1024 bytes, 63 in a span";
   EXPECT_GE(pool->heap().looked().bitmaps, spans - 2);
-  // It never looks at one again: not when it grows once more, nor when it is full.
+  // It never reads one again: not when it grows once more, nor when it is full.
   (void)fill(1000);
   EXPECT_LE(pool->heap().looked().bitmaps, spans + 1);
   close();
 }
 
-// A search would bring less than half of the region: a pool that fills up does not pay for it,
+// A search would yield less than half of the region: a pool that fills up does not pay for it,
 // until it can grow no more.
 TEST_F(HeapReuse, APoolThatIsMoreThanHalfUsedGrowsWithoutASearch) {
   constexpr std::uint64_t max = 24 * MiB;
@@ -117,8 +117,8 @@ TEST_F(HeapReuse, APoolThatIsMoreThanHalfUsedGrowsWithoutASearch) {
   close();
 }
 
-// Large objects and spans beside each other, holes of all lengths between: what is not adjacent is
-// not joined, what is serves as one.
+// Large objects and spans beside each other, with holes of all lengths between them: holes that are
+// not adjacent are not joined, adjacent ones are used as one.
 TEST_F(HeapReuse, HolesBetweenLargeObjectsAndSpans) {
   constexpr std::uint64_t max = 8 * MiB;
   open(max);
@@ -133,7 +133,7 @@ TEST_F(HeapReuse, HolesBetweenLargeObjectsAndSpans) {
   reopen(max);
   for (std::size_t i = 0; i < large.size(); i += 2) ASSERT_TRUE(user->free(large[i]).ok());
   reopen(max);
-  // All that is free serves blocks of one chunk's span.
+  // All free chunks are used for blocks of one chunk's span.
   const std::uint64_t objects = max / chunk_bytes - first_chunk(max),
                       used = large.size() / 2 * 3 + 1;
   const std::size_t blocks = fill(4096).size();
@@ -141,9 +141,9 @@ TEST_F(HeapReuse, HolesBetweenLargeObjectsAndSpans) {
   close();
 }
 
-// A transaction that is bound to fail frees a block of a span that was emptied and is somebody's
-// large object by now. The directory still says "span" until that one commits, and where the bitmap
-// lay there may be anything.
+// A doomed transaction frees a block of a span that was emptied and is now a large object. The
+// directory still says "span" until the object's transaction commits, and the place of the bitmap
+// may have any contents.
 TEST_F(HeapReuse, AStaleFreeIntoAGivenUpSpan) {
   for (const bool earlier_session : {false, true}) {
     std::filesystem::remove(scratch.path());
@@ -154,7 +154,7 @@ TEST_F(HeapReuse, AStaleFreeIntoAGivenUpSpan) {
     if (earlier_session) reopen(4 * MiB);
     const auto large = pool->heap().reserve(3 * MiB);
     ASSERT_TRUE(large.ok()) << large.status().message();
-    // a transaction's stores, which has not committed
+    // The stores of a transaction that has not committed.
     std::memset(pool->view() + large->offset, 0xff, 3 * MiB);
     std::size_t inside = 0;
     for (const std::uint64_t b : all) {
@@ -167,13 +167,13 @@ TEST_F(HeapReuse, AStaleFreeIntoAGivenUpSpan) {
     pool->heap().release(*large);
     EXPECT_GE(fill(1000).size() * 1024, 3 * MiB);
     const auto found = blocks();
-    // and the root: none was given out twice
+    // And the root: no block was allocated twice.
     EXPECT_EQ(found.size(), pool->heap().used_bytes() / 1024 + 1);
     close();
   }
 }
 
-// A stale free of a large object whose chunks are a span's by now leaves the span alone.
+// A stale free of a large object whose chunks are now a span leaves the span alone.
 TEST_F(HeapReuse, AStaleFreeOfALargeObject) {
   open();
   auto central = std::make_unique<Central>(pool->view(), pool->header().max_home_bytes,
@@ -181,7 +181,7 @@ TEST_F(HeapReuse, AStaleFreeOfALargeObject) {
   const std::uint64_t home = pool->home_bytes(), chunk = central->take_chunks(2, home);
   ASSERT_NE(0U, chunk);
   ASSERT_TRUE(central->mark_large(chunk, 2, true));
-  EXPECT_FALSE(central->mark_large(chunk, 2, true));  // another one's
+  EXPECT_FALSE(central->mark_large(chunk, 2, true));  // it belongs to another one
   central->give_chunks(chunk, 2);
   EXPECT_FALSE(central->mark_large(chunk, 2, true));
   const std::uint32_t cls = size_class(4000);  // a span has one chunk
@@ -195,8 +195,8 @@ TEST_F(HeapReuse, AStaleFreeOfALargeObject) {
   EXPECT_EQ(span, central->span_at(chunk));
 }
 
-// Four threads in a pool that earlier sessions have emptied: what one gives up another gets, and no
-// block is given out twice.
+// Four threads in a pool that earlier sessions have emptied: what one thread releases another one
+// uses, and no block is allocated twice.
 TEST_F(HeapReuse, FourThreadsInAnEmptiedPool) {
   constexpr std::uint64_t max = 24 * MiB;
   std::set<std::uint64_t> shared;
@@ -236,7 +236,7 @@ TEST_F(HeapReuse, FourThreadsInAnEmptiedPool) {
     auto expected = shared;
     expected.insert(pool->header().root_offset);
     EXPECT_EQ(expected, blocks());
-    for (auto it = shared.begin(); it != shared.end();) {  // what stays: one in twenty
+    for (auto it = shared.begin(); it != shared.end();) {  // one in twenty stays
       if (base++ % 20 == 0) {
         ++it;
         continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The size of the data region over many sessions whose objects have other sizes each time: it stays
-// within a small factor of the most that was live at one time, whatever an earlier session has left
-// behind. On the default engine 200 sessions, on one instance of each other family 24. A quarter of
+// within a small factor of the maximum that was live at one time, whatever an earlier session has
+// left. 200 sessions on the default engine, 24 on one instance of each other family. A quarter of
 // the sessions end by the process's death instead of a close.
 #include <sys/mman.h>
 
@@ -26,7 +26,7 @@ struct Root {
 };
 using AnyPool = Pool<Root, engines<any_engine>>;
 
-/// What the sessions have in common. It lies in memory that is shared with children.
+/// Shared by the sessions. It lies in memory that is shared with children.
 struct Tally {
   std::uint64_t live = 0, high = 0;                           ///< bytes in blocks: now, at most
   std::uint64_t home_bytes = 0;                               ///< of the data region
@@ -105,8 +105,8 @@ class HeapSessions : public ::testing::TestWithParam<engine::Entry> {
   }
   void TearDown() override { ::munmap(tally, sizeof(Tally)); }
 
-  // Session number `n`: it fills up to three lists with sizes of its own, and empties what it found
-  // before that, after it or in between.
+  // Session number `n`: it fills up to three lists with sizes of its own, and empties the lists
+  // that it found before that, after it or in between.
   void session(unsigned n, std::uint64_t live) {
     AnyPool pool = AnyPool::open(scratch.path(), options);
     Session s(pool, *tally);
@@ -144,7 +144,7 @@ class HeapSessions : public ::testing::TestWithParam<engine::Entry> {
     pool.close();
   }
 
-  // Runs `sessions` and holds the data region to its bound after each.
+  // Runs `sessions` and checks the bound of the data region after each.
   void run(unsigned sessions, std::uint64_t live) {
     for (unsigned n = 0; n < sessions; ++n) {
       if (n % 4 == 2) {
@@ -153,8 +153,8 @@ class HeapSessions : public ::testing::TestWithParam<engine::Entry> {
         session(n, live);
       }
       // It grows without a search for empty spans while more than half of it is used, by an eighth,
-      // and at least by 4 MiB, made a multiple of 2 MiB. Beside that: the directory, and for each
-      // class a span that is not full.
+      // and at least by 4 MiB, rounded to a multiple of 2 MiB. In addition: the directory, and for
+      // each class a span that is not full.
       const std::uint64_t bound = tally->high * 9 / 4 + 8 * MiB;
       ASSERT_LE(tally->home_bytes, bound)
           << "session " << n << ", at most " << tally->high << " bytes were live at one time";

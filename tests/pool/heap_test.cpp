@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The heap in use: against a model with random sizes, by one thread and by four; what it refuses; a
-// full pool; what opening looks at.
+// The heap in use: compared with a model for random sizes, by one thread and by four; what it
+// refuses; a full pool; what opening reads.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -67,7 +67,7 @@ TEST_F(HeapTest, FreesThatAreRefused) {
     EXPECT_EQ(op.code(), Code::invalid) << op.status().message();
   }
   for (const std::uint64_t block : {a, big}) {
-    // twice, while the first is not yet committed
+    // Twice, while the first free is not yet committed.
     const auto first = pool->heap().prepare_free(block);
     ASSERT_TRUE(first.ok());
     EXPECT_EQ(pool->heap().prepare_free(block).code(), Code::busy);
@@ -76,7 +76,7 @@ TEST_F(HeapTest, FreesThatAreRefused) {
     const auto second = pool->heap().prepare_free(block);
     ASSERT_TRUE(second.ok());
     user->commit(*second);
-    // committed, not yet reusable
+    // Committed, not yet reusable.
     EXPECT_EQ(pool->heap().prepare_free(block).code(), Code::invalid);
     pool->heap().reusable(*second);
     EXPECT_EQ(pool->heap().prepare_free(block).code(), Code::invalid);
@@ -85,7 +85,7 @@ TEST_F(HeapTest, FreesThatAreRefused) {
   close();
 }
 
-// HEAP-2: between the commit of a free and reusable() nobody gets the block.
+// HEAP-2: between the commit of a free and reusable() no thread gets the block.
 TEST_F(HeapTest, NotReusedBeforeItsFreeIsDurable) {
   open();
   const std::uint64_t a = *user->allocate(3000);
@@ -164,7 +164,7 @@ TEST_F(HeapTest, FourThreadsAgainstAModel) {
             b = *it;
             shared.erase(it);
           }
-          if (random() % 8 == 0) {  // change of mind
+          if (random() % 8 == 0) {  // it changes its mind
             const auto op = pool->heap().prepare_free(b);
             ASSERT_TRUE(op.ok());
             pool->heap().release(*op);
@@ -180,7 +180,7 @@ TEST_F(HeapTest, FourThreadsAgainstAModel) {
   close();
 }
 
-// Two threads that free one block at the same moment: one may.
+// Two threads free one block at the same moment: one succeeds.
 TEST_F(HeapTest, OneOfTwoSimultaneousFrees) {
   open();
   for (int round = 0; round < rounds_in(300); ++round) {
@@ -199,8 +199,8 @@ TEST_F(HeapTest, OneOfTwoSimultaneousFrees) {
   }
 }
 
-// The first frees in a span after an opening: one thread makes what is known of it, the other must
-// wait, or find all of it.
+// The first frees in a span after an opening: one thread builds the knowledge about it, the other
+// must wait, or find all of it.
 TEST_F(HeapTest, TwoThreadsOpenASpan) {
   open();
   std::vector<std::uint64_t> there;
@@ -240,13 +240,13 @@ TEST_F(HeapTest, FullThenFreeWorks) {
     }
     EXPECT_EQ(pool->home_bytes(), 4 * MiB);
     EXPECT_GT(all.size() * n, 2 * MiB) << n;
-    // free works, and what is freed can be had again, in this size
+    // Freeing works, and what is freed can be allocated again, in this size.
     ASSERT_TRUE(user->free(all.back()).ok());
     const auto again = user->allocate(n);
     ASSERT_TRUE(again.ok()) << n << ": " << again.status().message();
     EXPECT_EQ(*again, all.back());
     for (const std::uint64_t b : all) ASSERT_TRUE(user->free(b).ok());
-    // and in any other: the next round
+    // And in any other size: the next round.
   }
   EXPECT_EQ(pool->heap().used_bytes(), 48U);
   close();
@@ -260,7 +260,7 @@ TEST_F(HeapTest, MoreThanThePoolWillEverHold) {
   EXPECT_TRUE(user->allocate(3 * MiB).ok());
 }
 
-// A thread's cached blocks are not lost when it ends: the next owner of its slot goes on with them.
+// A thread's cached blocks are not lost when it ends: the next owner of its slot uses them.
 TEST_F(HeapTest, ThreadsThatEndLoseNothing) {
   open();
   std::set<std::uint64_t> seen;
@@ -276,7 +276,7 @@ TEST_F(HeapTest, ThreadsThatEndLoseNothing) {
   EXPECT_LE(pool->home_bytes(), 2 * MiB);
 }
 
-// Opening and the first allocations look at a page of the directory and a span or two, however
+// Opening and the first allocations read a page of the directory and one or two spans, however
 // large the pool is.
 TEST_F(HeapTest, OpeningIsLazy) {
   std::vector<Heap::Looked> looked;
@@ -307,7 +307,7 @@ TEST_F(HeapTest, OpeningIsLazy) {
   EXPECT_LE(looked[1].spans, looked[0].spans + 1);
 }
 
-// A free of what lies beyond the cursor, then the cursor: no chunk is counted twice or lost.
+// A free beyond the cursor, then the cursor moves: no chunk is counted twice or lost.
 TEST_F(HeapTest, FreesAheadOfTheCursor) {
   std::vector<std::uint64_t> large, little;
   open(200 * MiB);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who may open a pool: one writer or several readers, whatever process and whatever name; and where
-// its address is taken.
+// Which openings of a pool are permitted: one writer or several readers, for any process and any
+// name; and an address that is taken.
 #include <sys/mman.h>
 #include <sys/mount.h>
 
@@ -101,8 +101,8 @@ TEST_F(OpenTest, ReadersShareAndKeepWritersOut) {
   EXPECT_TRUE(open().ok());
 }
 
-// A child made by fork() holds copies of the descriptors: they are closed in it, so that the
-// parent's end frees the pool.
+// A child made by fork() has copies of the descriptors: they are closed in it, so that the pool is
+// free when the parent ends.
 TEST_F(OpenTest, ForkedChildDoesNotKeepItBusy) {
   auto mine = open();
   ASSERT_TRUE(mine.ok());
@@ -113,8 +113,8 @@ TEST_F(OpenTest, ForkedChildDoesNotKeepItBusy) {
   EXPECT_TRUE(again.ok()) << again.status().message();
   again->reset();
 
-  // the child's copy of the object must not close what the child has opened since, nor unlock
-  // anything
+  // The child's copy of the object must not close what the child has opened since, nor unlock
+  // anything.
   auto held = open();
   ASSERT_TRUE(held.ok());
   EXPECT_EQ(in_child([&] {
@@ -140,7 +140,7 @@ TEST_F(OpenTest, ReplacedFileIsAnother) {
 }
 
 TEST_F(OpenTest, ReadOnlyFileAndMount) {
-  // on a mount of its own, in a mount namespace of its own
+  // On a new mount, in a new mount namespace.
   const int r = in_child([&] {
     if (::unshare(CLONE_NEWNS) != 0 ||
         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
@@ -186,9 +186,9 @@ TEST_F(OpenTest, ReadOnlyFileAndMount) {
 
 TEST_F(OpenTest, NoPermission) {
   ASSERT_EQ(::chmod(path.c_str(), 0444), 0);
-  ASSERT_EQ(::chmod(scratch.folder().c_str(), 0555), 0);  // no new files, for its owner either
+  ASSERT_EQ(::chmod(scratch.folder().c_str(), 0555), 0);  // no new files, not even for its owner
   const int r = in_child([&] {
-    if (::geteuid() == 0 && ::seteuid(65534) != 0) return;  // nothing stops root
+    if (::geteuid() == 0 && ::seteuid(65534) != 0) return;  // root is not restricted
     auto writer = open();
     EXPECT_EQ(writer.code(), Code::read_only) << writer.status().message();
     auto reader = open(true);
@@ -243,7 +243,7 @@ TEST_F(OpenTest, BaseTakenIsRefusedByName) {
       << r.status().message();
   ::munmap(at, 4096);
 
-  // tools that know no layout need no view
+  // Tools that know no layout need no mapping.
   Identity tool = tester();
   tool.layout_any = true;
   ASSERT_EQ(::mmap(at, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
@@ -253,7 +253,7 @@ TEST_F(OpenTest, BaseTakenIsRefusedByName) {
     ASSERT_TRUE(looked.ok());
     EXPECT_EQ((*looked)->start_session(ViewPolicy::shadow).code(), Code::incompatible);
   }
-  EXPECT_TRUE(read_all(path) == before);  // whoever is refused has not written
+  EXPECT_TRUE(read_all(path) == before);  // a refused opening has not written
   ::munmap(at, 4096);
   EXPECT_TRUE(open().ok());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of pools share: a folder that removes itself, small pools, children that are
+// Shared by the tests of pools: a folder that removes itself, small pools, children that are
 // killed, a transaction over the heap alone.
 #pragma once
 
@@ -33,7 +33,7 @@ namespace perdure::pool::testing {
 
 inline constexpr std::uint64_t KiB = 1ULL << 10, MiB = 1ULL << 20;
 
-/// Sanitizers cost a factor of 5 to 20: what is random then runs fewer rounds.
+/// Sanitizers cost a factor of 5 to 20: random tests then run fewer rounds.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr int rounds_in(int full) { return full / 5 + 1; }
 #else
@@ -42,7 +42,7 @@ inline constexpr int rounds_in(int full) { return full; }
 
 class Scratch {
  public:
-  /// `memory`: on a tmpfs where there is one: creating a pool prewrites its log.
+  /// `memory`: on a tmpfs if there is one: creating a pool prewrites its log.
   explicit Scratch(bool memory = true) {
     std::string name = (memory && ::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/")
                                                                   : ::testing::TempDir() + "/") +
@@ -65,7 +65,7 @@ class Scratch {
   std::string folder_;
 };
 
-/// A pool of a few MiB on emulated memory: 2 MiB of log, home of 1 MiB and a bit.
+/// A pool of a few MiB on emulated memory: 2 MiB of log, a data region of slightly more than 1 MiB.
 inline OpenFile small(const std::string& path) {
   OpenFile how;
   how.path = path;
@@ -109,7 +109,7 @@ inline Header header_of(const std::string& path, std::uint64_t at = header_a) {
   return h;
 }
 
-/// Makes a pool and closes it cleanly after one session.
+/// Makes a pool and closes it in order after one session.
 inline void make_pool(const OpenFile& how, const Identity& who = tester()) {
   auto made = OpenPool::open(how, who);
   ASSERT_TRUE(made.ok()) << made.status().message();
@@ -117,8 +117,8 @@ inline void make_pool(const OpenFile& how, const Identity& who = tester()) {
   ASSERT_TRUE((*made)->close_clean(0).ok());
 }
 
-/// Runs `body` in a child process; its exit status, or 1000 + the signal that ended it. gtest
-/// failures there are status 1.
+/// Runs `body` in a child process; returns its exit status, or 1000 + the signal that ended it.
+/// gtest failures there are status 1.
 inline int in_child(const std::function<void()>& body) {
   (void)std::fflush(nullptr);
   const pid_t child = ::fork();
@@ -132,7 +132,7 @@ inline int in_child(const std::function<void()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-/// A child that runs `body`, says so, and lives until it is ended.
+/// A child that runs `body`, reports it, and lives until it is ended.
 class Helper {
  public:
   explicit Helper(const std::function<void()>& body) {
@@ -163,7 +163,7 @@ class Helper {
   pid_t child_ = -1;
 };
 
-/// What an engine does with the heap, and nothing else: the view is the only state.
+/// What an engine does with the heap, and nothing else: the mapping is the only state.
 class HeapUser {
  public:
   explicit HeapUser(OpenPool& pool)
@@ -188,7 +188,8 @@ class HeapUser {
     apply_op(target_, op, max_home_);
     heap_.note_applied(op);
   }
-  /// Home gets what the view has, and the pool is closed: what a checkpoint and close() come to.
+  /// Copies the mapping to the data region and closes the pool: the result of a checkpoint and
+  /// close().
   void close() {
     auto& m = pool_.medium();
     for (std::uint64_t at = 0; at < pool_.home_bytes(); at += 4096)

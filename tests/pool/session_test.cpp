@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sessions: epochs (HEADER-2), the two kinds of view, growth beside running threads and against a
-// failing medium, the clean end.
+// Sessions: epochs (HEADER-2), the two kinds of mapping, growth while threads run and on a failing
+// medium, the clean end.
 #include <thread>
 
 #include "pool_test.hpp"
@@ -102,7 +102,7 @@ TEST(Session, SharedViewIsHomeAndShadowIsNot) {
     m.store(m.log_bytes() + at, &value, 8);
     std::uint64_t seen = 0;
     std::memcpy(&seen, (*pool)->view() + at, 8);
-    EXPECT_EQ(seen, value);  // both show home where nothing else was stored
+    EXPECT_EQ(seen, value);  // both show the data region where nothing else was stored
     const std::uint64_t mine = 0x5678;
     if (policy == ViewPolicy::shadow) {
       std::memcpy((*pool)->view() + at, &mine, 8);
@@ -114,7 +114,7 @@ TEST(Session, SharedViewIsHomeAndShadowIsNot) {
 }
 
 // A device-dax refuses private mappings: the shadow is then anonymous memory, filled at once with
-// all that is allocated.
+// everything that is allocated.
 TEST(Session, ShadowWhereTheMediumRefusesCopyOnWrite) {
   class NoPrivate final : public medium::Medium {
    public:
@@ -248,26 +248,26 @@ TEST(Session, GrowthThatFails) {
   HeapUser user(pool);
   using Call = medium::FaultyMedium::Call;
   const std::uint64_t home = pool.home_bytes();
-  // the disk is full: smaller steps are tried, then the error is the caller's, and nothing has
-  // changed
+  // The disk is full: smaller steps are tried, then the caller gets the error, and nothing has
+  // changed.
   faults->fail(Call::grow, 1, ENOSPC, true);
   EXPECT_EQ(pool.grow(home + 1).code(), Code::full);
   EXPECT_GT(faults->calls(Call::grow), 3U);
   EXPECT_EQ(pool.home_bytes(), home);
   EXPECT_EQ(user.allocate(home).code(), Code::full);
   EXPECT_TRUE(user.allocate(100).ok());
-  // only for a moment
+  // The disk is full only for a moment.
   faults->fail(Call::grow, 1, ENOSPC);
   EXPECT_TRUE(pool.grow(home + 1).ok());
   EXPECT_GT(pool.home_bytes(), home);
-  // no memory for the view: the medium has grown, the pool has not; the next attempt takes what is
-  // there
+  // No memory for the mapping: the medium has grown, the pool has not; the next attempt uses what
+  // exists.
   const std::uint64_t grown = pool.home_bytes();
   faults->fail(Call::map_view, 1, ENOMEM);
   EXPECT_FALSE(pool.grow(grown + MiB).ok());
   EXPECT_EQ(pool.home_bytes(), grown);
   EXPECT_TRUE(pool.grow(grown + MiB).ok());
-  // the header can't be made durable: the pool's size stays what it was
+  // The header can't be made durable: the pool's size does not change.
   const std::uint64_t last = pool.home_bytes();
   faults->fail(Call::fence, 1, EIO);
   const Status s = pool.grow(last + MiB);

@@ -31,7 +31,7 @@ TEST(SizeClasses, TableIsTheFormats) {
   EXPECT_EQ(size_class(0), 0U);
   EXPECT_EQ(size_class(~0ULL), large_class);
   EXPECT_EQ(class_bytes(large_class), 0U);
-  // the blocks of a span: as many as fit beside their bitmap
+  // The blocks of a span: as many as fit together with their bitmap.
   EXPECT_EQ(classes[0].blocks, 4064U);
   EXPECT_EQ(classes[0].first, 512U);
   EXPECT_EQ(classes[3].blocks, 1022U);

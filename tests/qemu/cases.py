@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What run.py does with a machine: cycles of power cuts, cuts in recovery, I/O errors. Each boot
-gives a row of the account."""
+gives one row of the result."""
 import sys
 import time
 
@@ -23,7 +23,7 @@ def report(row, start):
 
 
 def cut_after(machine, met, seconds):
-    """Listens for so long, then cuts the power."""
+    """Listens for this time, then cuts the power."""
     end = time.monotonic() + seconds
     while (line := machine.line(end - time.monotonic())) is not None:
         met(line)
@@ -34,8 +34,8 @@ def cut_after(machine, met, seconds):
 
 
 def cut_while_opening(lab, row, seconds, opened):
-    """Cuts the power so many seconds after the opening of the row's pool began; `opened` is what
-    the row is called where it was done by then."""
+    """Cuts the power this many seconds after the opening of the row's pool began; `opened` is the
+    row's name if the opening had finished by then."""
     with lab.boot(["control", lab.job("check", row["pool"])]) as machine:
         met = lab.note(row)
         machine.until("opening", met)
@@ -45,7 +45,7 @@ def cut_while_opening(lab, row, seconds, opened):
 
 
 def recovery_cut(lab, cycle, rng):
-    """The power fails while the pool that was written last is being opened."""
+    """The power fails during the opening of the pool that was written last."""
     start, row = time.monotonic(), new_row(lab, cycle, lab.current, "cut in recovery")
     cut_while_opening(lab, row, rng.uniform(0, 0.25), "cut when opened")
     lab.settle()
@@ -53,7 +53,7 @@ def recovery_cut(lab, cycle, rng):
 
 
 def cycles(lab, numbers, rng):
-    """Writes, cuts the power, and compares at the next boot, once a number."""
+    """Writes, cuts the power, and compares at the next boot, once per number."""
     for cycle in numbers:
         if cycle % 4 == 0:
             yield recovery_cut(lab, cycle, rng)
@@ -84,7 +84,7 @@ def power_cuts(lab, arguments, rng):
 
 
 def look(lab, cycle, what):
-    """Opens every pool and compares it; makes those that are not there."""
+    """Opens every pool and compares it; makes those that do not exist."""
     start, row = time.monotonic(), new_row(lab, cycle, "all", what)
     with lab.boot(["control", *lab.checks()]) as machine:
         machine.until("done", lab.note(row))
@@ -94,7 +94,7 @@ def look(lab, cycle, what):
 
 def without(lab, sync, pool, kind):
     """A cut after syncs that did nothing (and, emulated, on mappings without MAP_SYNC): the check
-    must find out, or it is no check."""
+    must notice, otherwise it proves nothing."""
     start, row = time.monotonic(), new_row(lab, 0, pool, sync)
     lab.least.setdefault(pool, 0)
     with lab.boot(["control", lab.job(sync, pool, 1, 0, kind=kind)]) as machine:
@@ -106,7 +106,7 @@ def without(lab, sync, pool, kind):
 
 
 def must_find(lab, row, pool, kind=None):
-    """Opens a pool that has lost something: the check must say so."""
+    """Opens a pool that has lost something: the check must report it."""
     with lab.boot([lab.job("check", pool, kind=kind)]) as machine:
         machine.until("opening")
         try:

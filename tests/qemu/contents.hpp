@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the machine that loses power keeps in its pools: contents that follow from one counter, so
-// that they can be compared in full.
+// The contents of the pools on the machine that loses power: they follow from one counter, so that
+// they can be compared in full.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace perdure::qemu {
 
 constexpr std::uint64_t accounts = 64;  // their sum is always zero
-// update n adds text n and removes text n - window: texts come and go, blocks are used again
+// Update n adds text n and removes text n - window: texts are added and removed, blocks are reused.
 constexpr std::uint64_t window = 3000;
 
 struct Root {
@@ -41,7 +41,7 @@ inline Transfer transfer_of(std::uint64_t n) {
           static_cast<std::int64_t>(r >> 48)};
 }
 
-/// One update, whichever thread makes it; returns its number.
+/// One update by any thread; returns its number.
 template <class Tx>
 std::uint64_t step(Tx& tx, Root& root) {
   const std::uint64_t n = tx(root.counter) + 1;
@@ -54,7 +54,7 @@ std::uint64_t step(Tx& tx, Root& root) {
   return n;
 }
 
-/// What differs from the contents after update n; empty when nothing does.
+/// The difference from the contents after update n; empty when there is none.
 template <class Tx>
 std::string difference(Tx& tx, const Root& root, std::uint64_t n) {
   const std::string after = " after update " + std::to_string(n);

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The case devdax of run.py: four NVDIMMs, each bound as a /dev/dax, which holds one pool.
+"""The case devdax of run.py: four NVDIMMs, each bound as a /dev/dax, which is one pool.
 
-What lies on them is first somebody's: no opening may take it for a blank device, or write. Then it
-is zeros, on two of them random bytes but for the pages where a pool's header would lie; half-way
-through the cycles, the older pools themselves, with those pages zeroed. Each time pools are made
-under power cuts, then written under power cuts, then filled. Logs: of the default size on every
-other device, else small; the other way round in the second half. The plain file that must lose
-bytes lies on a disk beside them.
+First they contain foreign bytes: no opening may take such a device for a blank one, or write to it.
+Then they contain zeros, two of them random bytes except for the pages where a pool's header would
+lie; half-way through the cycles, they contain the older pools themselves, with those pages zeroed.
+Each time pools are made under power cuts, then written under power cuts, then filled. Logs have the
+default size on every other device, and are small on the others; in the second half it is the other
+way round. The plain file that must lose bytes lies on another disk.
 """
 import hashlib
 import os
@@ -18,11 +18,11 @@ from cases import cut_after, cut_while_opening, cycles, look, must_find, new_row
 from machine import MIB, POOLS, Failure, Lab
 
 NVDIMM = 128 * MIB
-# Where in its NVDIMM a /dev/dax begins: before lies what binds the namespace.
+# The offset of a /dev/dax in its NVDIMM: the bytes before it bind the namespace.
 DATA = 2 * MIB
-PAGE = 4096                 # of a pool's header copies, which lie at
+PAGE = 4096                 # the size of a page of a pool's header copies, which lie at
 HEADERS = [0, 64 << 10]
-UNFINISHED = b"PERDURE+"    # at the second, while a pool is being made
+UNFINISHED = b"PERDURE+"    # in the second one, while a pool is being made
 SMALL_LOG = 64 << 10
 
 
@@ -53,8 +53,8 @@ class DeviceLab(Lab):
         return f"dax{POOLS.index(pool)}.0:{self.logs[pool]}"
 
     def new_pools(self, small):
-        """From here on nothing is owed; the pools of the devices that are `small` modulo 2 get a
-        small log."""
+        """From here on no pool must contain anything; the pools of the devices that are `small`
+        modulo 2 get a small log."""
         for n, pool in enumerate(POOLS):
             self.least[pool] = 0
             self.logs[pool] = SMALL_LOG if n % 2 == small else 0
@@ -81,7 +81,7 @@ def scribble(nvdimm, rng):
 
 
 def tear_header(nvdimm, rng):
-    """What a creation leaves that is cut short while it writes the first copy of the header
+    """What a creation leaves that is interrupted while it writes the first copy of the header
     (docs/format.md)."""
     with open(nvdimm, "rb") as image:
         image.seek(DATA + HEADERS[0])
@@ -100,8 +100,8 @@ def digest(image):
 
 
 def refused(lab, rng):
-    """Somebody's bytes: everywhere; at one place where a header would lie and not at the other; in
-    the middle of the first page alone."""
+    """Foreign bytes: everywhere; at one place where a header would lie and not at the other; in the
+    middle of the first page alone."""
     start, row = time.monotonic(), new_row(lab, 0, "all", "in use")
     for nvdimm in lab.images:
         scribble(nvdimm, rng)
@@ -120,8 +120,8 @@ def refused(lab, rng):
 
 
 def creation_cut(lab, pool, rng):
-    """The power fails while a pool is being made. At the next boot it may be there, and else must
-    be made."""
+    """The power fails while a pool is being made. At the next boot the pool may exist, and must be
+    made if it does not."""
     start, row = time.monotonic(), new_row(lab, 0, pool, "cut in creation")
     cut_while_opening(lab, row, rng.uniform(0, 0.6), "cut when made")
     return report(row, start)
@@ -135,8 +135,8 @@ def full(lab):
 
 
 def stale(lab, pool):
-    """A cut that takes everything that was written since the boot: the check must find out, or it
-    is no check."""
+    """A cut that loses everything that was written since the boot: the check must notice, otherwise
+    it proves nothing."""
     start, row = time.monotonic(), new_row(lab, 0, pool, "nothing kept")
     for image in lab.images:
         shutil.copy(image, image.with_suffix(".before"))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the guest of the machine that loses power does on a device-dax alone: a device that is in
-// use, and one that is full.
+// The guest's tests of a device-dax alone: a device that is in use, and one that is full.
 #pragma once
 
 #include <string>
@@ -10,8 +9,8 @@
 
 namespace perdure::qemu {
 
-/// Somebody's bytes lie on the device: no way of opening may take it for a blank one. That nothing
-/// was written run.py sees from outside.
+/// The device contains foreign bytes: no way of opening may take it for a blank one. run.py checks
+/// from outside that nothing was written.
 inline int refuse(const std::string& kind, const std::string& engine,
                   const std::string& durability) {
   const Place place = place_of(kind, engine, durability);
@@ -36,7 +35,7 @@ inline int refuse(const std::string& kind, const std::string& engine,
 /// was.
 inline int fill(const std::string& kind, const std::string& engine, const std::string& durability,
                 std::uint64_t least) {
-  // of the keys, beyond all that step() uses
+  // The first of its keys, beyond all that step() uses.
   constexpr std::uint64_t first = std::uint64_t{1} << 60;
   const std::string text(256 << 10, 'f');  // well below half of the smallest ring
   TestPool pool = open(kind, engine, durability, least);

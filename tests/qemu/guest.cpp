@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What runs inside the machine that loses power (run.py): writes a pool and says on the console
-// what was acknowledged, or recovers a pool and compares it in full with what its counter says. It
-// works in the current folder, on pools named ENGINE.DURABILITY.
+// The program inside the machine that loses power (run.py): it writes a pool and prints on the
+// console what was acknowledged, or recovers a pool and compares it in full with what its counter
+// says. It works in the current folder, on pools named ENGINE.DURABILITY.
 //
 //   guest write KIND ENGINE DURABILITY LEAST EVERY STOP   check as below, then update until the
 //                                                         power fails; after STOP updates (0:
-//                                                         never)
-//                                                         close the pool, write a block that is not
-//                                                         flushed, and wait
+//                                                         never) close the pool, write a block that
+//                                                         is not flushed, and wait
 //   guest check KIND ENGINE DURABILITY LEAST              KIND: the medium that it must be, or
 //                                                         DEVICE:LOG_SIZE, a device-dax in /dev;
 //                                                         LEAST: what was acknowledged before the
@@ -17,15 +16,15 @@
 //                                                         RWF_DSYNC, do nothing and succeed
 //   guest fill KIND ENGINE DURABILITY LEAST               check as above, then fill the device
 //                                                         until it is full, and empty it again
-//   guest refuse KIND ENGINE DURABILITY 0                 opening must fail: the device holds
-//                                                         somebody's bytes
-//   guest control                                         what is left of the bytes that nobody
-//                                                         synced; makes their files
+//   guest refuse KIND ENGINE DURABILITY 0                 opening must fail: the device contains
+//                                                         foreign bytes
+//   guest control                                         prints what is left of the bytes that
+//                                                         were never synced; makes their files
 //
 // Lines that run.py reads: "opening POOL", "medium ...", "open ...", "writing", "ack N BYTES",
-// "quiet", "failed ...", "poisoned", "full ...", "refused ...", "control ...". Exit: 0; 1 with a
-// line "FAIL ..." when something does not hold; 2 wrong arguments; 3 the pool is poisoned, as it
-// must be after an I/O error.
+// "quiet", "failed ...", "poisoned", "full ...", "refused ...", "control ...". Exit status: 0; 1
+// with a line "FAIL ..." when something does not hold; 2 for wrong arguments; 3 when the pool is
+// poisoned, as it must be after an I/O error.
 #include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -48,7 +47,7 @@ namespace {
 bool no_sync = false, no_dsync = false;
 }
 
-// The linker sends the library's syncs here (--wrap), so that one boot can do without: the next
+// The linker redirects the library's syncs here (--wrap), so that one boot can omit them: the next
 // check must then find something missing.
 extern "C" {
 int __real_fsync(int fd);
@@ -66,13 +65,13 @@ namespace {
 using namespace perdure::qemu;
 using Pool = TestPool;
 
-// receipts that a thread keeps before it waits for the oldest, where updates don't wait
+// Receipts that a thread keeps before it waits for the oldest, if updates don't wait.
 constexpr std::size_t in_flight = 64;
 constexpr std::size_t control_bytes = 512, block_bytes = 4096, device_blocks = 256;
 constexpr char filler = 'p';
-// appended to with every line "ack", never synced
+// Appended to with every line "ack", never synced.
 const char* const plain_file = "control.plain";
-// one block written past the page cache, the device never flushed
+// One block written without the page cache; the device is never flushed.
 const char* const device_file = "control.device";
 
 class Writer {
@@ -85,7 +84,7 @@ class Writer {
         control_(::open(plain_file, O_WRONLY | O_APPEND)) {
     if (control_ < 0) fail("control.plain does not open");
   }
-  // What a thread does until the power fails, the device does, or there have been enough updates.
+  // The work of a thread until the power or the device fails, or there have been enough updates.
   void run() {
     using Receipt = decltype(pool_.update([](auto& tx, Root& root) { return step(tx, root); }));
     std::deque<Receipt> waiting;
@@ -99,7 +98,7 @@ class Writer {
       while (!waiting.empty()) acknowledge(waiting);
     } catch (const perdure::error& e) {
       failed(e);
-      // durable before the failure: it must be there
+      // Durable before the failure: it must be present after it.
       while (!waiting.empty() && waiting.front().try_wait().ok()) acknowledge(waiting);
     }
   }
@@ -113,7 +112,7 @@ class Writer {
     waiting.pop_front();
     if (n % every_ != 0) return;
     static const std::string filling(control_bytes, filler);
-    const std::scoped_lock lock(mutex_);  // the line after its bytes
+    const std::scoped_lock lock(mutex_);  // the line follows its bytes
     if (::write(control_, filling.data(), control_bytes) == static_cast<ssize_t>(control_bytes))
       control_written_ += control_bytes;
     say("ack " + number(n) + " " + number(control_written_));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The emulated machine of run.py: its kernel, its devices, one boot of it, and what its pools
-owe."""
+"""The emulated machine of run.py: its kernel, its devices, one boot of it, and what its pools must
+contain."""
 import ctypes
 import json
 import os
@@ -70,8 +70,8 @@ def unpacked_kernel(build):
 
 
 def load_order(kernel, wanted):
-    """The modules' files, each after those that it names in its own `depends=`; what is not there
-    is built in."""
+    """The modules' files, each after those that it names in its own `depends=`; a module without a
+    file is built in."""
     files = {path.stem: path for path in kernel.glob("lib/modules/**/*.ko")}
     order = []
 
@@ -108,7 +108,7 @@ def make_initramfs(out, kernel, guest, case):
 
 
 class Machine:
-    """One boot. Lines of the guest arrive through line(); cut() ends it."""
+    """One boot. line() returns lines of the guest; cut() ends it."""
 
     def __init__(self, lab, devices, arguments):
         self.console = lab.folder / "console.log"
@@ -134,7 +134,7 @@ class Machine:
         self.lines.put(None)
 
     def line(self, seconds=PATIENCE):
-        """The next line; None when there was none for so long."""
+        """Returns the next line; None if there was none in this time."""
         try:
             line = self.lines.get(timeout=max(seconds, 0))
         except queue.Empty:
@@ -146,7 +146,7 @@ class Machine:
         return line
 
     def until(self, word, met=None):
-        """Reads on to a line that begins with the word; every line goes to met, too."""
+        """Reads up to a line that begins with the word; every line is also passed to `met`."""
         while True:
             line = self.line()
             if line is None:
@@ -184,7 +184,7 @@ class Machine:
 
 
 class Lab:
-    """A case's kernel, disk and pools, and what each pool owes."""
+    """A case's kernel, disk and pools, and what each pool must contain."""
 
     def __init__(self, case, folder, kernel, guest):
         self.case, self.folder = case, folder
@@ -195,16 +195,17 @@ class Lab:
         self.image, self.overlay = folder / "device", folder / "overlay.qcow2"
         with open(self.image, "wb") as image:
             image.truncate(DEVICE)
-        start = 2 * MIB if case == "fsdax" else 0  # where the pfn device's data begins
-        # Nothing left for the guest to write behind our back.
+        start = 2 * MIB if case == "fsdax" else 0  # the start of the pfn device's data
+        # Nothing is left that the guest would write later by itself.
         now = f"offset={start},lazy_itable_init=0,lazy_journal_init=0"
         run("mkfs.ext4", "-q", "-F", "-b", 4096, "-E", now, self.image,
             f"{(DEVICE - 4 * MIB) // 1024}k",
             env={**os.environ, "PATH": os.environ["PATH"] + ":/sbin"})
-        self.least = dict.fromkeys(POOLS, 0)  # of each pool, the last update that must be there
+        self.least = dict.fromkeys(POOLS, 0)  # of each pool, the last update that must be present
         self.current = POOLS[0]               # the pool that the guest opened last
-        self.unsynced = 0                     # bytes that it appended to the plain file since
-        self.mediums = {}                     # what they said that they lie on, each once
+        # Bytes that it has appended to the plain file since then.
+        self.unsynced = 0
+        self.mediums = {}                     # the media that they reported, each once
         self.setup = "pfn" if case == "fsdax" else "none"
 
     def devices(self, broken=None):
@@ -254,9 +255,9 @@ class Lab:
         return machine
 
     def settle(self):
-        """What the overlay's file holds becomes the disk. What QEMU alone had known is gone: each
-        block whose first write since the boot was not flushed. One that had been flushed is written
-        in place and stays: so logs should not come round within a boot."""
+        """The contents of the overlay's file become the disk. What only QEMU knew is lost: each
+        block whose first write since the boot was not flushed. A block that had been flushed is
+        written in place and stays, so logs should not wrap within a boot."""
         if self.case == "disk":
             run("qemu-img", "commit", "-q", self.overlay)
 
@@ -273,7 +274,7 @@ class Lab:
         return [self.job("check", pool) for pool in POOLS if pool != but]
 
     def note(self, row):
-        """A function that keeps the account of what the pools owe, line by line."""
+        """Returns a function that updates what the pools must contain, line by line."""
         def met(line):
             word, *rest = line.split()
             if word == "opening":
@@ -282,7 +283,7 @@ class Lab:
                 self.least[self.current] = max(self.least[self.current], int(rest[0]))
                 row["acks"] += 1
                 self.unsynced = int(rest[1])
-            elif word == "open":  # what recovery found is durable from then on
+            elif word == "open":  # what recovery found is durable from here on
                 self.least[self.current] = max(self.least[self.current], int(rest[1]))
                 row["opened"] += 1
                 row["recovered"] += int(rest[5])

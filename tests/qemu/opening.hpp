@@ -17,7 +17,7 @@ namespace perdure::qemu {
 
 inline void say(const std::string& line) {
   const std::string text = line + "\n";
-  // in one call: lines of two threads don't mix
+  // In one call, so that lines of two threads don't mix.
   if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) std::_Exit(2);
 }
 inline std::string number(std::uint64_t n) { return std::to_string(n); }
@@ -35,8 +35,8 @@ inline Durability durability_of(const std::string& name) {
                            : Durability::durable;
 }
 
-// Where a pool lies, as KIND says: "DEVICE:LOG_SIZE" is a device-dax in /dev, which is one pool;
-// else it is a medium's name, and a file.
+// The place of a pool by KIND: "DEVICE:LOG_SIZE" is a device-dax in /dev, which is one pool;
+// otherwise it is a medium's name, and the pool is a file.
 struct Place {
   std::string path, kind;
   std::uint64_t log_size = 8 << 20;
@@ -45,15 +45,16 @@ struct Place {
 inline Place place_of(const std::string& kind, const std::string& engine,
                       const std::string& durability) {
   Place place{engine + "." + durability, kind};
-  // on the disk more than a boot writes: machine.py, settle()
+  // On the disk, more than a boot writes: machine.py, settle().
   if (kind == "file") place.log_size = 32 << 20;
   if (const std::size_t colon = kind.find(':'); colon != std::string::npos)
     place = {"/dev/" + kind.substr(0, colon), "dax", parsed(kind.substr(colon + 1)), true};
   return place;
 }
 
-// Every mapping of the pool that stores can reach must be a synchronous one: flag sf in smaps. The
-// kernel's word for it, not the library's. Those of a device-dax always are, and don't say so.
+// Every mapping of the pool that can be stored to must be synchronous: flag sf in smaps. This is
+// the kernel's statement, not the library's. The mappings of a device-dax are always synchronous
+// and have no such flag.
 inline void require_map_sync(const Place& place) {
   std::ifstream smaps("/proc/self/smaps");
   std::string line, open;
@@ -97,7 +98,7 @@ inline Options options_for(const Place& place, const std::string& engine,
   options.creation.log_size = place.log_size;
   options.engine = engine;
   options.durability = durability_of(durability);
-  // elsewhere the library must choose the right one by itself
+  // For other kinds the library must choose the right medium by itself.
   if (place.kind == "emulated") options.medium = place.kind;
   return options;
 }
@@ -107,7 +108,7 @@ inline TestPool open(const std::string& kind, const std::string& engine,
   say("opening " + engine + "." + durability);
   const Place place = place_of(kind, engine, durability);
   Options options = options_for(place, engine, durability);
-  options.create = least == 0;  // a pool that had acknowledged something must be there
+  options.create = least == 0;  // a pool that had acknowledged something must exist
   TestPool pool = TestPool::open(place.path, options);
   auto& medium = pool.file().medium();
   if (medium.kind() != place.kind)

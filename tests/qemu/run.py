@@ -3,21 +3,21 @@
 """Power cuts of an emulated machine: what had been acknowledged must be there when it boots again.
 
 `./dev explore --qemu` runs this. QEMU, in software, boots Debian's kernel with nothing but /init
-and /guest (guest.cpp), which writes pools and says on a serial port what was acknowledged. Then
+and /guest (guest.cpp), which writes pools and reports on a serial port what was acknowledged. Then
 QEMU is killed, and with it the guest's page cache and, on the disk, the device's write cache; the
-next boot recovers the pools, compares them in full, and goes on. Cases:
+next boot recovers the pools, compares them in full, and continues. Cases:
 
   fsdax  ext4 -o dax on an NVDIMM: pools must be on MAP_SYNC mappings of it
   devdax four NVDIMMs, each /dev/dax and one pool, blank or with other bytes on it (devdax.py)
   disk   ext4 on a virtio disk that forgets what was not flushed: each boot writes to a new qcow2
-  overlay in clusters of 4 KiB,
-         and QEMU keeps the overlay's tables in its own memory until the guest flushes
+         overlay in clusters of 4 KiB, and QEMU keeps the overlay's tables in its own memory until
+         the guest flushes
   eio    the same file system; the n-th flush, or write, of the device fails: the pool must refuse
-  everything, and be whole at the next boot
+         everything, and be whole at the next boot
 
-Beside each acknowledgement the guest appends to a plain file that is never synced; where none of
-that is ever lost, nothing was tested, and that is a failure, as is a cycle without an
-acknowledgement. Exit: 0 all held, 1 something did not, 2 it could not be run.
+With each acknowledgement the guest appends to a plain file that is never synced. If nothing of it
+is ever lost, nothing was tested, and that is a failure, as is a cycle without an acknowledgement.
+Exit: 0 all held, 1 something did not, 2 it could not be run.
 """
 import argparse
 import json
@@ -53,7 +53,7 @@ def summary(case, rows, mediums, failure):
 
 
 def judge(case, rows):
-    """What must have been lost, so that a pool that was not lost means something."""
+    """What must have been lost, so that a pool without losses proves something."""
     if not any(r["lost"] for r in rows):
         raise Failure("no byte of the plain file was lost, so nothing was tested")
     if case == "disk" and any(r["device_kept"] for r in rows):

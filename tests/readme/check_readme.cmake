@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Runs the README's program twice in a fresh folder; what it prints must be what the README says
-# (its block after "prints"), and every file and folder of this repository that the README links to
-# must be there.
+# Runs the README's program twice in a fresh folder; its output must be what the README shows (its
+# block after "prints"), and every file and folder of this repository to which the README links must
+# exist.
 file(READ ${README} text)
 if(NOT text MATCHES "\n```text\n([^\n]+)\n([^\n]+)\n```")
   message(FATAL_ERROR

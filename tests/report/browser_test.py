@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report in headless Chromium, at the width of a phone and of a desk, and printed."""
+"""The report in headless Chromium, at the widths of a phone and of a desktop, and printed."""
 
 import base64
 import os
@@ -28,7 +28,7 @@ return texts.filter(t => t.textContent.trim()).map(t => {
   const m = t.getScreenCTM();
   return [parseFloat(getComputedStyle(t).fontSize) * Math.hypot(m.a, m.b), t.closest('article').id];
 }).sort((a, b) => a[0] - b[0])[0]"""
-# Letters that run out of their picture.
+# Letters that extend beyond their picture.
 CUT = """return [...document.querySelectorAll('.picture svg text')].filter(t => {
   const own = t.getBoundingClientRect(), frame = t.closest('svg').getBoundingClientRect();
   return own.width && (own.left < frame.left - 2 || own.right > frame.right + 2 ||

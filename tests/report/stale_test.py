@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A row is fresh while its systems' sources mean the same: comments and layout aside; everything
-else is marked, on the page and in the report."""
+"""A row is fresh while its systems' sources have the same meaning, apart from comments and layout;
+every other row is marked, on the page and in the report."""
 
 import os
 import shutil
@@ -51,7 +51,7 @@ class Stale(LimitedCase):
             (self.root / name).write_text(text)
 
     def changed_by(self, name, old, new):
-        """The systems whose hash differs after one edit, which is taken back."""
+        """The systems whose hash differs after one edit, which is undone."""
         before, text = sources.hashes(self.root), (self.root / name).read_text()
         self.assertIn(old, text)
         self.write({name: text.replace(old, new)})

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every row that the papers claim has a figure and a verdict; a verdict follows the points, and
-says why where it differs."""
+"""Every row that the papers claim has a figure and a verdict; a verdict follows from the points,
+and says why it differs."""
 
 import copy
 import os
@@ -18,7 +18,7 @@ from figures.verdict import (  # noqa: E402
     CANNOT, CAUSE_UNKNOWN, DIFFERS, MISSING, OURS, REPRODUCED, UNDECIDED, judge)
 from limits import LimitedCase  # noqa: E402
 
-# The papers' figures and tables, by the rows that stand for each.
+# The papers' figures and tables, with the rows that represent each.
 CLAIMED = {
     "R-Fig3L": 1, "R-Fig3R": 1, "R-Fig4L": 1, "R-Fig4R": 1, "R-Fig5": 1, "R-Fig6": 1, "R-Fig7L": 1,
     "R-Fig7R": 1, "R-Fig8L": 1, "R-Fig8R": 1, "R-Fig9": 1, "R-Fig10": 1, "R-Fig11": 1, "D-Fig2": 1,
@@ -66,7 +66,8 @@ class Verdicts(LimitedCase):
                 self.assertTrue(any(not s.holds for s in verdict.seen), row)
 
     def test_a_verdict_follows_the_points(self):
-        """Of each reproduced row: with its series' numbers changed one by one some check fails."""
+        """Of each reproduced row: when its series' numbers are changed one by one, a check
+        fails."""
         reproduced = [
             row for row, d in self.documents.items() if judge(figure_of(row), d).word == REPRODUCED
         ]
@@ -90,7 +91,7 @@ class Verdicts(LimitedCase):
             self.assertTrue(figure_of(row).findings([p for p in kept_points(document)]), row)
 
 
-# Rows whose causes were guessed once: the guess contradicted the code or its counters, and no cause
+# Rows whose causes were once guessed: the guess contradicted the code or its counters, and no cause
 # has been measured.
 NO_CAUSE = ("R-Fig3R", "R-Fig4L", "R-Fig5", "R-Fig6", "R-Fig8L", "R-Fig8R", "B-Fig7", "B-Fig7N",
             "S-Fig10", "S-Fig11", "S-Tab2")
@@ -109,8 +110,8 @@ def made(row, points, **more):
 
 
 def trace_of(switches, wraps_between=50, prelude=True):
-    """S-Fig8's points: a wrap every 0.02 ms. A switch writes its logs' buckets, waits for the open
-    wraps, and takes the table home, 20 lines per wrap."""
+    """S-Fig8's points: one wrap per 0.02 ms. A switch writes its logs' buckets, waits for the open
+    wraps, and writes the table to the data region, 20 lines per wrap."""
     one = ([4, 0, 0] if prelude else []) + [20] * 51
     lines = [0] * 10
     for _ in range(switches):
@@ -123,7 +124,7 @@ def trace_of(switches, wraps_between=50, prelude=True):
 
 
 class Corrected(LimitedCase):
-    """What single verdicts once got wrong."""
+    """Errors that single verdicts once had."""
 
     @classmethod
     def setUpClass(cls):
@@ -152,7 +153,7 @@ class Corrected(LimitedCase):
         self.assertEqual(DIFFERS, judge(figure_of("S-Fig8"), kept_row).word)
 
     def test_spikes_are_those_of_switches(self):
-        """A slow wrap between two switches is no spike of theirs."""
+        """A slow wrap between two switches is not a spike of the switches."""
         points = [(s, x, 5.0 if s.startswith("response") else y) for s, x, y in trace_of(6)]
         slow = [(s, x,
                  50.0 if s.startswith("response") and n % 20 == 0 and points[n + 1][2] == 0 else y)
@@ -169,8 +170,8 @@ class Corrected(LimitedCase):
         self.assertIn(judge(figure_of("D-Fig2"), near).word, (REPRODUCED, DIFFERS))
 
     def test_a_share_keeps_its_sign(self):
-        """No tolerance is as wide as the effect that is claimed: DudeTM ahead of Volatile-STM is
-        not 7.4 % below it."""
+        """No tolerance is as wide as the claimed effect: DudeTM ahead of Volatile-STM is not 7.4 %
+        below it."""
         document = copy.deepcopy(self.documents["D-Fig2"])
         for p in document["points"]:
             if p["series"].startswith("DudeTM, ") and p["x"] == 1:
@@ -178,7 +179,7 @@ class Corrected(LimitedCase):
         self.assertFalse(self.seen("D-Fig2", document, "DudeTM below Volatile-STM").holds)
 
     def test_figure_10_has_the_transactions_of_figure_7(self):
-        """One operation a transaction; rows of 200 alone do not decide it."""
+        """One operation per transaction; rows of 200 alone do not decide it."""
         figure = figure_of("R-Fig10")
         verdict = judge(figure, self.documents["R-Fig10"])
         self.assertEqual(MISSING, verdict.word)

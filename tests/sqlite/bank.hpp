@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A bank in SQLite on a pool, in this process, for the tests of the VFS: accounts whose sum stays
-// the same, transfers, how many there were.
+// A bank in SQLite on a pool, in this process, for the tests of the VFS: accounts whose sum is
+// constant, transfers, and the number of transfers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using sqlite::Database;
 using sqlite::DatabasePool;
 using sqlite::Store;
 
-/// A connection; what fails is a failed test.
+/// A connection; a failure of SQLite fails the test.
 class Connection {
  public:
   explicit Connection(const std::string& uri) {
@@ -37,7 +37,7 @@ class Connection {
   ~Connection() { EXPECT_EQ(SQLITE_OK, sqlite3_close(db_)); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  /// The rows' first columns, a line each.
+  /// The rows' first columns, one per line.
   std::string run(const std::string& sql) {
     std::string rows;
     char* message = nullptr;
@@ -84,7 +84,7 @@ inline Options options(const char* engine) {
   return o;
 }
 
-/// A folder for the time of a test.
+/// A folder that exists during a test.
 struct Folder {
   Folder() {
     const std::string in = std::filesystem::exists("/dev/shm")

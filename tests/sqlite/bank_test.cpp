@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Every image that a power cut may leave of a bank in SQLite on a pool: recovered, it is a database
-// that SQLite finds sound, with the money that there was, and with all that was acknowledged.
+// Every image that a power cut may leave of a bank in SQLite on a pool: after recovery it is a
+// database that SQLite finds sound, with the initial money, and with everything that was
+// acknowledged.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -21,7 +22,8 @@ namespace {
 using sqlite::block_bytes;
 using sqlite::Root;
 
-/// The first columns of what a connection finds: its integrity check, the sum, how many transfers.
+/// The first columns of what a connection finds: its integrity check, the sum, the number of
+/// transfers.
 std::string seen_by(sqlite3* db) {
   std::string found;
   const auto add = [](void* to, int, char** values, char**) {
@@ -36,7 +38,7 @@ std::string seen_by(sqlite3* db) {
   sqlite3_free(message);
   return found;
 }
-/// Step 0 makes the tables, then the rows: in two commits of its own, and one between.
+/// Step 0 makes the tables, then the rows: in two commits of its own, with one in between.
 crash::Verdict judged(const std::string& found, const crash::Crash& crash, std::uint64_t digest) {
   const std::uint64_t done = crash.least == 0 ? 0 : crash.least - 1;
   for (std::uint64_t n = done; n <= crash.most; ++n)
@@ -54,7 +56,7 @@ std::vector<char> bytes_of(Tx& tx, const sqlite::Blocks& blocks, std::uint64_t b
                   std::min(block_bytes, bytes - at));
   return all;
 }
-// Beside each transfer 100 KB change, in a table and in an index on it, so that SQLite's integrity
+// With each transfer 100 KB change, in a table and in an index on it, so that SQLite's integrity
 // check compares the two.
 constexpr const char* make_ballast =
     "create table ballast (b); create index on_b on ballast (b); with recursive i(x) as (select 1 "
@@ -66,8 +68,8 @@ std::string move_ballast(Connection& c, std::uint64_t n) {
                std::to_string(n * 7 + 1) + ", " + std::to_string(n) +
                "); update transfer set n = n + 1; commit");
 }
-/// Makes the bank and does transfers, as 14 steps; with ballast each is larger than a log of 64 KiB
-/// takes.
+/// Makes the bank and runs transfers, as 14 steps; with ballast each is larger than a log of 64 KiB
+/// can take.
 template <class S>
 void run_bank(Recorded& recorded, S& store, const char* pragma, bool ballast = false) {
   recorded.made(store.pool().file().header());
@@ -140,8 +142,8 @@ TEST_P(SqliteLargeCommits, EveryPowerCutLeavesASoundDatabase) {
   every_power_cut(GetParam(), 1 << 16, true);
 }
 
-// Design A: what lies in the pool is a database and its journal, as on a file system: SQLite makes
-// of them what was committed, for each of its journal modes.
+// Design A: the pool contains a database and its journal, as on a file system: SQLite restores from
+// them what was committed, for each of its journal modes.
 class SqliteBlocks : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Modes, SqliteBlocks,
                          ::testing::Values("delete", "truncate", "persist",
@@ -183,10 +185,10 @@ TEST_P(SqliteBlocks, EveryPowerCutLeavesASoundDatabase) {
       if (crash.least == 0 && !found.starts_with("ok ") &&
           found.find("no such table") != std::string::npos)
         return crash::Verdict{};
-      // What recovery makes is the same each time, but what SQLite makes of it is what counts.
+      // Recovery gives the same result each time, but the result of SQLite is what counts.
       return judged(found, crash, base::hash_bytes(database.data(), database.size(), 1));
     };
-    for (const std::uint64_t from : {0, 2, 9})  // a transfer is some hundreds of images
+    for (const std::uint64_t from : {0, 2, 9})  // a transfer has hundreds of images
       recorded.explore<BlockRoot>(engine::find_instance("undo/none")->recover, model, 1000 / scale,
                                   200 / scale, look, from);
     EXPECT_LT(0U, hot);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of SQLite on pools share: connections through the extension (PERDURE_VFS),
-SQLite's shell."""
+"""Shared by the tests of SQLite on pools: connections through the extension (PERDURE_VFS), SQLite's
+shell."""
 import os
 import shutil
 import sqlite3
@@ -26,7 +26,7 @@ def load():
 
 class Case(LimitedCase):
     design = ""
-    folders = None  # where each case's folder is made; None: TMPDIR
+    folders = None  # the place of each case's folder; None: TMPDIR
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="perdure-sqlite-", dir=self.folders)

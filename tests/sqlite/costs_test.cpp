@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a transaction of SQLite's costs on a pool, in both designs; what is too big; super-journals.
+// The cost of a transaction of SQLite on a pool, in both designs; what is too big; super-journals.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -50,7 +50,7 @@ TEST(Sqlite, ACommitIsOneTransactionOfTheWordsThatDiffer) {
   EXPECT_EQ("ok", c.run("pragma integrity_check"));
 }
 
-// As an earlier build left it where a database in WAL mode was copied into it.
+// As an earlier build left it when a database in WAL mode was copied into it.
 TEST(Sqlite, APoolWhoseHeaderSaysWalOpens) {
   auto database = Store::adopt(
       "/wal",
@@ -72,7 +72,7 @@ TEST(Sqlite, APoolWhoseHeaderSaysWalOpens) {
   EXPECT_EQ("ok", c.run("pragma integrity_check"));
 }
 
-// SQLite refuses it inside a transaction; the VFS is told before.
+// SQLite refuses it inside a transaction; the VFS is informed before.
 TEST(Sqlite, APragmaThatIsRefusedChangesNothing) {
   auto made = recording(1 << 20, 8 << 20);
   medium::RecordingMedium* const medium = made.get();
@@ -92,8 +92,8 @@ TEST(Sqlite, APragmaThatIsRefusedChangesNothing) {
   EXPECT_LT(before, medium->counters().fences) << "durable when it returns";
 }
 
-// What a super-journal's absence says, other databases' journals rest on: it is a file, whatever
-// the main database is.
+// Other databases' journals rely on the absence of a super-journal: it is a file, whatever the main
+// database is.
 TEST(Sqlite, ASuperJournalIsAFile) {
   ASSERT_EQ(SQLITE_OK, sqlite::register_vfs());
   const Folder folder;
@@ -146,7 +146,7 @@ TEST(Sqlite, ACommitOnBlocksIsFiveFences) {
   EXPECT_LT(check.bytes, 2U << 20) << "what VACUUM has given back is free; the journal keeps a MiB";
 }
 
-// 1 MB through a log of 256 KiB, in every way that SQLite has to write much at once.
+// 1 MB through a log of 256 KiB, in every way in which SQLite writes much at once.
 TEST(Sqlite, ACommitMayBeLargerThanTheLog) {
   for (const char* const engine : {"shadow", "dudetm", "softwrap", "bppm"}) {
     auto o = options(engine);
@@ -179,7 +179,7 @@ TEST(Sqlite, ACommitMayBeLargerThanTheLog) {
   }
 }
 
-// What a commit left that a crash has cut short.
+// The blocks that a commit left when a crash interrupted it.
 TEST(Sqlite, BlocksBeyondTheEndAreFreedAtTheNextOpening) {
   auto pool = DatabasePool::try_open_on("cut", options("shadow"), recording(1 << 20, 8 << 20), true)
                   .value();
@@ -198,7 +198,7 @@ TEST(Sqlite, BlocksBeyondTheEndAreFreedAtTheNextOpening) {
   EXPECT_EQ(sqlite::block_bytes, database->size());
 }
 
-// Where even the pointers do not fit, or the pool is full.
+// Even the pointers do not fit, or the pool is full.
 TEST(Sqlite, WhatIsTooBigIsRolledBack) {
   for (const auto& [engine, ring, home, said] :
        {std::tuple{"shadow", 1 << 16, 64 << 20, "error: string or blob too big"},

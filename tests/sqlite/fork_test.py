@@ -20,7 +20,7 @@ from case import Case
 
 
 def fork(work):
-    """A child that does this."""
+    """Forks a child that runs `work`."""
     child = os.fork()
     if child == 0:
         signal.alarm(50)
@@ -45,7 +45,7 @@ class Fork(Case):
         return db
 
     def use(self, rows, path=None):
-        """Connects, expects so many rows, adds one, closes."""
+        """Connects, expects this number of rows, adds one, closes."""
         db = self.connect(path=path)
         self.assertEqual(db.execute("select count(*) from t").fetchone(), (rows,))
         db.execute("insert into t values (null, 'more')")
@@ -82,8 +82,8 @@ class Fork(Case):
         self.use(4)
         self.use(4, other)
 
-    # One that has a transaction open, with pages that are not written and some that are, in the
-    # pool or its journal.
+    # A connection with an open transaction, with pages that are not written and pages that are, in
+    # the pool or its journal.
     def test_a_transaction_of_the_parents(self):
         db = self.made()
         db.execute("pragma cache_size = 10")
@@ -94,7 +94,7 @@ class Fork(Case):
             if ends == "commit":
                 self.refused(db, "disk I/O", "fork()", ends)
             elif ends == "rollback":
-                # SQLite takes back what it has in its cache.
+                # SQLite rolls back what it has in its cache.
                 with contextlib.suppress(sqlite3.OperationalError):
                     db.execute(ends)
             db.close()
@@ -166,7 +166,7 @@ class Fork(Case):
             self.use(rows)
             rows += 1
 
-    # Other threads are inside transactions of their own. (Inside SQLite's calls they must not be:
+    # Other threads are inside transactions of their own. (They must not be inside SQLite's calls:
     # it has mutexes of its own.)
     def test_beside_threads(self):
         self.made().close()

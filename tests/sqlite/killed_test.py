@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Databases on pools whose process is killed (SIGKILL) at work: nothing that was told is lost, in
-either design."""
+"""Databases on pools whose process is killed (SIGKILL) while it works: nothing that was
+acknowledged is lost, in either design."""
 import os
 import random
 import signal
@@ -61,14 +61,14 @@ while True:
 
 class Killed(Case):
     def told_before_kills(self, program, *arguments):
-        """The last number that a program has printed when it is killed, twelve times."""
+        """The last number that a program has printed when it is killed; twelve times."""
         chance = random.Random(3)
         for _ in range(12):
             with subprocess.Popen([sys.executable, "-c", program, LOAD, *arguments],
                                   stdout=subprocess.PIPE, text=True) as worker:
                 # However slow the disk is.
                 lines = [worker.stdout.readline() for _ in range(chance.randint(1, 24))]
-                time.sleep(chance.random() * 0.02)  # the kill comes anywhere in what it does then
+                time.sleep(chance.random() * 0.02)  # the kill hits any part of its work
                 worker.send_signal(signal.SIGKILL)
                 lines += worker.stdout.readlines()
             yield int([line for line in lines if line.endswith("\n")][-1])
@@ -76,8 +76,8 @@ class Killed(Case):
     def test_nothing_that_was_told_is_lost(self):
         self.kill_a_bank()
 
-    # Nobody syncs. A kill leaves whole transactions; in design A, where all is stored at once,
-    # every one.
+    # Nothing syncs. A kill leaves whole transactions; in design A, which stores everything at once,
+    # all of them.
     def test_synchronous_off(self):
         self.kill_a_bank("pragma synchronous = off", may_lose=not self.design)
 
@@ -102,7 +102,7 @@ class Killed(Case):
 class KilledOnBlocks(Killed):
     design = "&design=a"
 
-    # A super-journal makes a commit one over several pools, as over several files: whichever is
+    # A super-journal makes one commit of several pools, as of several files, whichever of them is
     # opened first afterwards.
     def test_several_pools_are_one(self):
         paths = {name: os.path.join(self.folder, name) for name in ("main", "other")}

@@ -105,7 +105,7 @@ class Plain(Case):
         db = self.make("pragma journal_mode = wal", "pragma wal_autocheckpoint = 0")
         self.assertGreater(os.path.getsize(self.path + "-wal"), 100000)
         db.execute("begin immediate")
-        db.execute("delete from t")  # not committed: stays behind
+        db.execute("delete from t")  # not committed: it is not copied
         self.ok("import", self.pool, self.path)
         db.execute("rollback")
         inside = self.connect(path=self.pool)
@@ -129,7 +129,7 @@ class Plain(Case):
             inside = self.connect(path=self.pool)
             inside.execute("create table before (a)")
             source.backup(inside)
-            # With page 1 in its cache, and without.
+            # With page 1 in its cache, and without it.
             for mine in (inside, self.connect(path=self.pool)):
                 self.assertEqual(self.content(source), self.content(mine))
                 self.assertEqual(mine.execute("pragma journal_mode").fetchone(), ("delete",))
@@ -144,8 +144,8 @@ class Plain(Case):
             source.close()
             again.close()
 
-    # A program that has the bytes from elsewhere writes them through the VFS: a pool that has them
-    # already opens too.
+    # A program that has the bytes from another source writes them through the VFS: a pool that has
+    # them already opens, too.
     def test_restored_by_the_shell(self):
         self.make("pragma journal_mode = wal").close()
         self.path, plain = self.pool, self.path
@@ -154,8 +154,8 @@ class Plain(Case):
                             "pragma journal_mode;")
         self.assertEqual(out.split(), ["2001", "ok", "delete"])
 
-    # What tempfile and `touch` make is a new database for SQLite; with a mode of SQLite's that
-    # makes no file, too.
+    # A file made by tempfile or `touch` is a new database for SQLite; also with a mode of SQLite's
+    # that makes no file.
     def test_an_empty_file_is_a_new_database(self):
         for number, (design, more) in enumerate((("", ""), ("&design=a", ""), ("", "&mode=rw"))):
             self.design, path = design, os.path.join(self.folder, f"empty{number}")
@@ -186,7 +186,7 @@ class Plain(Case):
     def test_a_log_far_smaller_than_the_database(self):
         memory = tempfile.TemporaryDirectory(dir=MEMORY)
         self.addCleanup(memory.cleanup)
-        # Undo syncs for each line that it changes: minutes on a slow disk.
+        # Undo syncs for each line that it changes, which takes minutes on a slow disk.
         self.pool = os.path.join(memory.name, "pool")
         self.make(rows=20000).close()
         self.ok("import", self.pool, self.path, "--log-size", "4MiB", "--engine", "undo")
@@ -227,7 +227,7 @@ class Plain(Case):
         self.fails("export", self.pool, self.pool, code="invalid", has="the pool itself")
         self.fails("export", self.pool, os.path.join(self.folder, "none", "out.db"), code="io",
                    has="its rights")
-        pathlib.Path(self.out + "-wal").touch()  # of another database that was there
+        pathlib.Path(self.out + "-wal").touch()  # of another database that existed before
         self.fails("export", self.pool, self.out, code="exists", has="-wal")
         os.remove(self.out + "-wal")
         text = os.path.join(self.folder, "text")
@@ -245,7 +245,7 @@ class Plain(Case):
         self.fails("export", self.pool, self.out, code="busy", has=self.pool)
         db.close()
 
-    # Killed at any moment an import has made a pool that is whole, or none of that name.
+    # An import that is killed at any moment has made a whole pool, or none of that name.
     def test_killed_imports(self):
         self.make(rows=30000).close()
         whole = 0
@@ -265,7 +265,7 @@ class Plain(Case):
                 os.remove(self.pool)
         self.assertLess(whole, 10)
         self.ok("import", self.pool, self.path)
-        # a pool that was not closed in order is recovered by the export
+        # The export recovers a pool that was not closed in order.
         subprocess.run(["/usr/bin/python3", "-c", CUT, LOAD,
                         self.uri(path=self.pool)], check=False, timeout=60)
         self.ok("export", self.pool, self.out)

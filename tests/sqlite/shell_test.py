@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""SQLite's own shell, and Python's sqlite3, on pools: what users do."""
+"""SQLite's own shell, and Python's sqlite3, on pools: the everyday uses."""
 import os
 import pathlib
 import shutil
@@ -66,7 +66,7 @@ class Transactions(Case):
         db.execute("pragma cache_size=5")
         db.execute("create table t (a integer primary key, b)")
         db.execute("begin")
-        # More than the cache holds.
+        # More than the cache can hold.
         db.executemany("insert into t values (?, ?)", [(n, "x" * 500) for n in range(3000)])
         db.execute("commit")
         db.execute("begin")
@@ -99,7 +99,7 @@ class Transactions(Case):
             self.sound(db)
             db.close()
         db = self.connect()
-        # It stays what it was.
+        # It stays as it was.
         self.assertEqual(db.execute("pragma journal_mode=wal").fetchone(), ("delete",))
         self.assertEqual(db.execute("select count(*) from t").fetchone(), (5,))
         for synchronous in (0, 1, 2, 3):
@@ -172,7 +172,7 @@ class Large(Case):
         db.close()
 
 
-# ATTACH and VACUUM INTO hand the connection's VFS on, unless their URI names another.
+# ATTACH and VACUUM INTO pass the connection's VFS on, unless their URI names another one.
 class Others(Case):
     def setUp(self):
         super().setUp()
@@ -193,7 +193,7 @@ class Others(Case):
         for mode in ("delete", "wal"):
             db = sqlite3.connect(self.plain, isolation_level=None)
             self.assertEqual(db.execute(f"pragma journal_mode = {mode}").fetchone(), (mode,))
-            if mode == "wal":  # with something in it that is not in the database yet
+            if mode == "wal":  # with contents that are not in the database yet
                 db.execute("pragma wal_autocheckpoint = 0")
                 db.execute("insert into t values (10)")
             before = db.execute("select sum(a) from t").fetchone()
@@ -229,7 +229,7 @@ class Others(Case):
         with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
             self.connect(path=self.plain).execute("select * from t")
 
-    # A copy of a pool has the pool's addresses: both cannot be there at once.
+    # A copy of a pool has the pool's addresses: both cannot be open at once.
     def test_a_copy_of_the_pool_itself(self):
         self.db.close()
         copy = os.path.join(self.folder, "copy.db")
@@ -242,7 +242,7 @@ class Others(Case):
             self.assertIn(f"a copy of the pool {self.path}", said)
             self.assertIn(f"perdure sqlite export {copy} PLAIN", said)
         db.close()
-        db = self.connect(path=copy)  # alone it opens
+        db = self.connect(path=copy)  # alone, it opens
         self.assertEqual(db.execute("select a from t").fetchall(), [(2,)])
         db.close()
 
@@ -262,7 +262,7 @@ class Others(Case):
         for name in (pool, plain, there):
             with self.assertRaisesRegex(sqlite3.OperationalError, "output file already exists"):
                 self.db.execute("vacuum into ?", (name,))
-        held = self.connect(path=there)  # and while another connection has it
+        held = self.connect(path=there)  # and while another connection has it open
         held.execute("begin exclusive")
         with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
             self.db.execute("vacuum into ?", (there,))
@@ -313,7 +313,7 @@ class Connections(Case):
         self.assertEqual(b.execute("select count(*) from t").fetchone(), (0,))
         a.execute("begin immediate")
         a.execute("insert into t values (1)")
-        self.assertEqual(b.execute("select count(*) from t").fetchone(), (0,))  # readers go on
+        self.assertEqual(b.execute("select count(*) from t").fetchone(), (0,))  # readers continue
         with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
             b.execute("insert into t values (2)")
         reading = b.execute("select * from t, (values (1), (2))")
@@ -387,7 +387,7 @@ class Connections(Case):
         writing = self.connect(timeout=0)
         writing.execute("insert into t values (1)")
         self.assertEqual(reading.execute("select count(*) from t").fetchone(), (1,))
-        # The first, and one that is opened beside a writer.
+        # The first one, and one that is opened while another connection writes.
         for db in (reading, self.connect("&mode=ro", timeout=0)):
             with self.assertRaisesRegex(sqlite3.OperationalError, "readonly"):
                 db.execute("insert into t values (2)")
@@ -418,8 +418,7 @@ class Connections(Case):
         writing.close()
         reading.close()
 
-    # Another process has the pool for longer than one attempt takes, and for less than the time
-    # that is given.
+    # Another process has the pool for longer than one attempt takes, and for less than the timeout.
     def test_another_process_is_waited_for(self):
         db = self.connect()
         db.execute("pragma page_size = 8192")
@@ -432,7 +431,7 @@ class Connections(Case):
         for cleanup in (other.stdin.close, other.stdout.close, other.kill):
             self.addCleanup(cleanup)
         self.assertEqual(other.stdout.readline(), "open\n")
-        waiting = self.connect(timeout=30)  # while the other has it
+        waiting = self.connect(timeout=30)  # while the other process has it
         impatient = self.connect(timeout=0)
         with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
             impatient.execute("select * from t")
@@ -461,7 +460,7 @@ class TransactionsOnBlocks(Transactions):
     folders = MEMORY
     design = "&design=a"
 
-    # After a crash SQLite's own VFS, which has the plain file, would see no journal of the pool's,
+    # After a crash SQLite's own VFS, which has the plain file, would see no journal of the pool,
     # and take the transaction for committed.
     def test_a_plain_file_has_transactions_of_its_own(self):
         plain = os.path.join(self.folder, "plain.db")

@@ -89,9 +89,9 @@ class Threads(Case):
                 self.assertIn("more than 256 threads use Perdure at once", reason)
                 self.assertIn("expected at most 256", reason)
                 self.assertIn("let threads end", reason)
-            self.add(main)  # the others go on
+            self.add(main)  # the others continue
 
-            # a connection with a timeout waits until a thread has ended
+            # A connection with a timeout waits until a thread has ended.
             waiting = threading.Event()
 
             def patient():

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // TPC-C's five transactions in SQL on a pool, in both designs: its consistency conditions hold
-// afterwards, in the reopened database, and in what a SIGKILL leaves, with every transaction that
-// was acknowledged.
+// afterwards, in the reopened database, and in what a SIGKILL leaves, with every acknowledged
+// transaction.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ class Tpcc : public ::testing::TestWithParam<Kind> {
     s.max_size = std::uint64_t{1} << 30;
     return s;
   }
-  /// What money has moved, and how many orders there are.
+  /// The money that was moved, and the number of orders.
   static std::string state(Connection& db) {
     return db.run(
         "select sum(d_ytd) || ' ' || (select count(*) from orders) || ' ' || (select count(*) from "
@@ -71,7 +71,7 @@ TEST_P(Tpcc, KeepsItsConditions) {
   EXPECT_EQ(before, state(subject.db()));
 }
 
-// The conditions are able to fail.
+// The conditions can fail.
 TEST_P(Tpcc, WhatIsBrokenIsFound) {
   Subject subject(how());
   tpcc::Loader(subject.db(), tpcc::Scale{1, 100}).load();
@@ -102,7 +102,7 @@ TEST_P(Tpcc, SurvivesKills) {
     std::array<int, 2> pipe{};
     ASSERT_EQ(0, ::pipe(pipe.data()));
     const pid_t child = ::fork();
-    if (child == 0) {  // tells of each payment that it has committed
+    if (child == 0) {  // prints each payment that it has committed
       Subject subject(how());
       tpcc::Terminal terminal(subject.db(), small, 100 + kill);
       for (;;)

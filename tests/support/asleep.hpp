@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether a thread of this process sleeps: what the kernel says of it, looked at again and again.
-// No time is measured. A thread that waits by spinning or yielding is runnable at every look, and
-// one that sleeps and polls is switched in and out between two looks; both are told apart from a
+// Whether a thread of this process sleeps: the kernel's statement about it, read repeatedly. No
+// time is measured. A thread that waits by spinning or yielding is runnable at every look, and one
+// that sleeps and polls is switched in and out between two looks; both are distinguished from a
 // thread that the kernel has blocked until another one wakes it. Thread safety: any thread.
 #pragma once
 
@@ -17,14 +17,14 @@
 
 namespace perdure::test {
 
-/// What /proc says of one thread.
+/// The state of one thread in /proc.
 struct ThreadState {
   char state = '?';            ///< R: runnable, S: blocked
   std::uint64_t switches = 0;  ///< how often it has left its processor
   friend bool operator==(const ThreadState&, const ThreadState&) = default;
 };
 
-/// Of the thread with that kernel id; '?' where there is none.
+/// The state of the thread with that kernel id; '?' if there is none.
 inline ThreadState state_of_thread(pid_t id) {
   std::ifstream status("/proc/self/task/" + std::to_string(id) + "/status");
   ThreadState found;
@@ -48,7 +48,7 @@ bool falls_asleep(pid_t id, Ended&& ended) {
     same = now.state == 'S' && now == before ? same + 1 : 0;
     if (same == 20) return true;
     before = now;
-    // between two looks; nothing rests on how long it takes
+    // The time between two looks; nothing depends on how long it takes.
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return false;

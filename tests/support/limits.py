@@ -19,7 +19,7 @@ BACKSTOP = 15  # seconds more, after which faulthandler ends the process if no P
 
 
 def children(pid):
-    """The process numbers of all that descend from a process, parents first."""
+    """The process numbers of all descendants of a process, parents first."""
     found = []
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
@@ -44,7 +44,7 @@ def expire(what, seconds):
 
 @contextlib.contextmanager
 def limited(what, seconds):
-    """The limit while the block runs."""
+    """The limit applies while the block runs."""
     seconds = float(
         os.environ.get("PERDURE_CASE_LIMIT",
                        seconds * float(os.environ.get("PERDURE_LIMIT_FACTOR", "1"))))

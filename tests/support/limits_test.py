@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The limit of Python cases: what a case that hangs prints, and that nothing of it is left."""
+"""The limit of Python cases: what a case that hangs prints, and that no process of it remains."""
 
 import os
 import re

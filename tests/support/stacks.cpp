@@ -19,14 +19,14 @@
 #include <cstdlib>
 #include <cstring>
 
-extern "C" {  // the linker's: where this program's file begins and its code ends
+extern "C" {  // the linker defines these: where this program's file begins and its code ends
 extern const Elf64_Ehdr __ehdr_start __attribute__((weak));
 extern const char etext;
 void perdure_return_from_signal();
 }
-// What the kernel returns to from a handler. Unwinders know it by exactly these instructions
-// (rt_sigreturn), if it has no unwinding information of its own; they look one byte before it for
-// that, hence the nop.
+// The kernel returns from a handler to this code. Unwinders recognise it by exactly these
+// instructions (rt_sigreturn), if it has no unwinding information of its own; they look one byte
+// before it for that, hence the nop.
 asm(".text\n nop\nperdure_return_from_signal:\n movq $15, %rax\n syscall\n");
 
 namespace perdure::test::stacks {
@@ -51,7 +51,7 @@ bool (*case_goes_on)() = nullptr;
 
 // ---- printing without memory --------------------------------------------------------------------
 
-struct Line {  // gathered, so that one write prints it
+struct Line {  // collected, so that one write prints it
   char text[512];
   std::size_t size = 0;
 
@@ -68,7 +68,7 @@ struct Line {  // gathered, so that one write prints it
     return *this << at;
   }
   ~Line() {
-    if (::write(STDERR_FILENO, text, size) < 0) return;  // there is nowhere else to say it
+    if (::write(STDERR_FILENO, text, size) < 0) return;  // there is no other place to report it
   }
 };
 
@@ -87,13 +87,13 @@ void read_of_thread(pid_t id, const char* name, char (&text)[128]) noexcept {
 
 void pause_ms(long ms) noexcept {
   const timespec time{0, ms * 1'000'000};
-  // not nanosleep(): a test's scheduler may have taken it
+  // Not nanosleep(): a test's scheduler may have replaced it.
   ::syscall(SYS_nanosleep, &time, nullptr);
 }
 
 // ---- gathering ----------------------------------------------------------------------------------
 
-// Fills `ids` with the names in a folder of /proc that are numbers; how many.
+// Fills `ids` with the numeric names in a folder of /proc; returns how many there are.
 int numbers_in(const char* folder, pid_t (&ids)[max_threads]) noexcept {
   const int file = ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0) return 0;
@@ -130,14 +130,14 @@ void ask(int index) noexcept {
   info.si_value.sival_int = index;
   Thread& thread = threads[index];
   if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread.id, answer_number(), &info) != 0) return;
-  // pairs with the release in answer(): the frames are there
+  // pairs with the release in answer(): the frames are complete
   for (int ms = 0; ms < 2000 && thread.count.load(std::memory_order_acquire) == 0; ++ms)
     pause_ms(1);
 }
 
 // ---- functions and lines ------------------------------------------------------------------------
 
-// The frames that lie in the program's file, as addr2line wants them; it prints to standard error.
+// The frames in the program's file, in addr2line's format; it prints to standard error.
 void print_lines(void* const* frames, int count) noexcept {
   static char addresses[max_frames][20], program[32];
   static const char* arguments[max_frames + 8];
@@ -155,7 +155,7 @@ void print_lines(void* const* frames, int count) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(frames[i]);
     if (at <= start || at > end) continue;
     char(&text)[20] = addresses[n - fixed];
-    // the call, not what it returns to
+    // The call, not the address to which it returns.
     std::snprintf(text, sizeof text, "0x%lx", static_cast<unsigned long>(at - base - 1));
     arguments[n++] = text;
   }
@@ -177,7 +177,7 @@ void print_thread(const Thread& thread) noexcept {
   const int count = thread.count.load(std::memory_order_acquire);
   (Line() << "\nthread ").number(static_cast<std::uint64_t>(thread.id)) << " (" << name << "):\n";
   if (count > 0) {
-    // Of the interrupted code: above it are the handler and the kernel's return from it.
+    // The interrupted code: above it are the handler and the kernel's return from it.
     const int above = std::min(2, count);
     ::backtrace_symbols_fd(thread.frames + above, count - above, STDERR_FILENO);
     if (::access(addr2line, X_OK) == 0) {
@@ -190,7 +190,7 @@ void print_thread(const Thread& thread) noexcept {
   Line() << "  no answer within 2 s; its state is: " << state << "\n";
 }
 
-// Children hang as well as their parent: each prints its own stacks if it was forked, and ends.
+// Children hang as well as their parent: each forked child prints its own stacks, and ends.
 void end_children(pid_t (&ids)[max_threads]) noexcept {
   const int n = numbers_in("/proc/self/task", ids);
   for (int i = 0; i < n; ++i) {
@@ -205,7 +205,7 @@ void end_children(pid_t (&ids)[max_threads]) noexcept {
       ::kill(child, report_number());
       int status = 0;
       for (int ms = 0; ms < 8000 && ::waitpid(child, &status, WNOHANG) == 0; ++ms) pause_ms(1);
-      ::kill(child, SIGKILL);  // none is left of that number if it has been waited for
+      ::kill(child, SIGKILL);  // if it has been waited for, no process has that number
       ::waitpid(child, &status, 0);
     }
   }
@@ -216,7 +216,7 @@ void report(int, siginfo_t* info, void*) noexcept {
   // another thread does it; orders nothing
   if (reporting.exchange(true, std::memory_order_relaxed)) return;
   static pid_t ids[max_threads];
-  const bool asked = info->si_code == SI_USER;  // by the parent, not by a timer
+  const bool asked = info->si_code == SI_USER;  // the parent sent it, not a timer
   {
     Line line;
     line << "\n[ WATCHDOG ] " << what_runs;
@@ -245,13 +245,13 @@ void report(int, siginfo_t* info, void*) noexcept {
               "sets it, 0 switches it off.\n";
   end_children(ids);
   ::signal(SIGABRT, SIG_DFL);
-  // not raise(): ThreadSanitizer would put it off
+  // Not raise(): ThreadSanitizer would delay it.
   ::syscall(SYS_tgkill, ::getpid(), self, SIGABRT);
   ::_exit(134);
 }
 
-// Installed by the system call itself: ThreadSanitizer's sigaction() puts a handler off until the
-// thread calls something that it knows, which a thread that hangs does not.
+// Installed by the system call itself: ThreadSanitizer's sigaction() delays a handler until the
+// thread calls a function that it knows, which a hanging thread does not.
 struct KernelAction {
   void (*handler)(int, siginfo_t*, void*);
   unsigned long flags;

@@ -9,7 +9,7 @@
 
 #include "tests/support/stacks.hpp"
 
-// Defined by the source that perdure_add_test(... CASE_LIMIT n) adds; absent else.
+// Defined by the source that perdure_add_test(... CASE_LIMIT n) adds; otherwise absent.
 extern "C" {
 extern const unsigned perdure_case_limit_s __attribute__((weak));
 }
@@ -51,7 +51,7 @@ bool make(timer_t& timer, int signal) noexcept {
   return ::timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
 }
 
-// Of the case that runs, in seconds. `limit` is 0 if there is none.
+// Of the running case, in seconds. `limit` is 0 if there is none.
 double limit = 0, began = 0, used_before = 0, used_at_look = 0, due = 0;
 long blocks_at_look = 0;
 
@@ -61,7 +61,7 @@ double seconds(clockid_t clock) noexcept {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// That this process has read from devices and written to them.
+// The blocks that this process has read from devices and written to them.
 long blocks() noexcept {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -73,9 +73,9 @@ void look_after(double more) noexcept {
   set(timers.expiry, more);
 }
 
-// In the handler of the expiry's signal. The first one comes a sixth before the limit, to look. A
-// signal that comes late found the process stopped (SIGSTOP, a suspended machine), it is not known
-// since when: the limit begins again.
+// Called in the handler of the timer's signal. The first signal comes a sixth before the limit, to
+// check for progress. A signal that comes late found the process stopped (SIGSTOP, a suspended
+// machine) for an unknown time: the limit begins again.
 bool goes_on() noexcept {
   if (seconds(CLOCK_MONOTONIC) - due > 0.5) {
     watch_again();
@@ -98,7 +98,8 @@ bool goes_on() noexcept {
   return true;
 }
 
-// A forked child has no timers, but the handlers: so its parent can ask it for its stacks.
+// A forked child has no timers, but it has the handlers, so that its parent can ask it for its
+// stacks.
 bool prepare() noexcept {
   if (timers.made) return true;
   stacks::install(goes_on);

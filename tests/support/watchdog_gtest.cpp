@@ -26,7 +26,7 @@ class EachCase final : public ::testing::EmptyTestEventListener {
   double limit_ = case_limit();
 };
 
-// The listeners' owner is GoogleTest.
+// GoogleTest owns the listeners.
 [[maybe_unused]] const bool added = [] {
   ::testing::UnitTest::GetInstance()->listeners().Append(new EachCase);
   return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The watchdog on a program whose cases hang: what it prints, how the program ends, and that
-// nothing is left of it. The only times are lower bounds: the limit, and rounds that together
+// The watchdog on a program whose cases hang: what it prints, how the program ends, and that no
+// process of it remains. The only times are lower bounds: the limit, and rounds that together
 // exceed it.
 #include "tests/support/watchdog.hpp"
 
@@ -34,7 +34,7 @@ Outcome run(const std::string& command) {
   return outcome;
 }
 
-// The victim's case with a limit, standard error and output together.
+// Runs the victim's case with a limit; collects standard error and output together.
 Outcome victim(const std::string& test_case, const char* limit,
                const std::string& environment = "") {
   return run(environment + " PERDURE_CASE_LIMIT=" + limit +
@@ -50,11 +50,11 @@ TEST(Watchdog, PrintsTheStacksOfAllThreads) {
       o.output,
       HasSubstr(
           "[ WATCHDOG ] Victim.TwoThreadsBlock: still running, expected it to end within 1000 ms"));
-  // by the dynamic symbols
+  // From the dynamic symbols.
   EXPECT_THAT(o.output, HasSubstr("perdure_victim21waits_for_a_condition"));
   EXPECT_THAT(o.output, HasSubstr("perdure_victim18waits_for_a_thread"));
   EXPECT_THAT(o.output, HasSubstr("PERDURE_CASE_LIMIT"));
-#ifndef __SANITIZE_THREAD__  // which has a thread of its own that takes no signals
+#ifndef __SANITIZE_THREAD__  // it has a thread of its own that takes no signals
   EXPECT_THAT(o.output, Not(HasSubstr("no answer")));
 #endif
   if (std::FILE* tool = std::fopen("/usr/bin/addr2line", "r")) {
@@ -113,7 +113,7 @@ TEST(Watchdog, ASlowDeviceEndsNoCaseThatWritesToIt) {
   EXPECT_EQ(o.status, 0) << o.output;
 }
 
-// Three seconds longer than its limit, in which it was stopped.
+// It runs three seconds longer than its limit, and is stopped for that time.
 TEST(Watchdog, TimeInWhichTheProcessWasStoppedDoesNotCount) {
   const Outcome o =
       run("PERDURE_CASE_LIMIT=1 " PERDURE_VICTIM

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 __attribute__((noinline)) void waits_in_c(void) {
-  for (;;) pause(); /* a signal ends it, the watchdog's own too */
+  for (;;) pause(); /* a signal ends it, also the watchdog's own */
 }
 
 int main(void) {

@@ -6,8 +6,8 @@ processor has it, and on the stand-in everywhere.
 Cases: complete() beside commits that are still to come; readers of old values, by the order of
 commit timestamps; a long view while its blocks are freed; retries in a recorded workload; and the
 stand-in's modelled store buffer under seeded schedules, with today's protocol and with one that
-drains nothing inside a transaction, which must be found out. Exit: 0 all passed, 1 a case failed, 2
-wrong arguments.
+drains nothing inside a transaction, which must be found out.
+Exit: 0 all passed, 1 a case failed, 2 wrong arguments.
 """
 import argparse
 import json

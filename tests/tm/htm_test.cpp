@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hardware transactions and their stand-in: serializable in the order of the stamps, opaque, alone
-// under the lock, which five failed tries lead to; what an exception leaves; what complete() may
-// say. The same tests run on RTM where the processor has it, and are skipped with the reason where
-// not.
+// Hardware transactions and their stand-in: serializable in the order of the timestamps, opaque,
+// exclusive under the lock, which five failed attempts lead to; what an exception leaves; what
+// complete() may report. The same tests run on RTM if the processor has it, and are otherwise
+// skipped with the reason.
 #include <cpuid.h>
 
 #include "perdure/tm/asymmetric.hpp"
@@ -23,8 +23,8 @@ class Htms : public ::testing::Test {
     if (const Status s = M::supported(); !s.ok()) GTEST_SKIP() << s.message();
     shared = std::make_unique<typename M::Shared>(100);
   }
-  /// What has run on the hardware has run there: a suite that passes under the lock alone says
-  /// nothing of it.
+  /// Transactions of the hardware tests must have run on the hardware: a suite that passes under
+  /// the lock alone proves nothing about it.
   void TearDown() override {
     if (shared == nullptr) return;
     const std::uint64_t committed = elsewhere + shared->committed();
@@ -33,13 +33,13 @@ class Htms : public ::testing::Test {
     EXPECT_GT(committed, 0U) << Hardware::name << ": every transaction ran under the lock";
   }
   std::unique_ptr<typename M::Shared> shared;
-  std::uint64_t elsewhere = 0;  ///< committed by what a case made beside `shared`
+  std::uint64_t elsewhere = 0;  ///< committed by what a case made in addition to `shared`
 };
 using Both = ::testing::Types<Rtm, RtmStandIn>;
 TYPED_TEST_SUITE(Htms, Both);
 
-// Reads-from, overwrites and overwritten reads alike: replayed in the order of the stamps every
-// read sees what it saw. A view has a place there too.
+// Reads-from, overwrites and overwritten reads alike: when the history is replayed in the order of
+// the timestamps, every read sees what it saw. A view has a place in it, too.
 TYPED_TEST(Htms, HistoriesAreSerialInTheOrderOfTheStamps) {
   struct Shape {
     int threads, transactions;
@@ -75,7 +75,7 @@ TYPED_TEST(Htms, EveryRunningTransactionSeesOneState) {
       if (me < 2)
         atomically(context, true, [&](auto& tx) {
           const std::uint64_t x = tx[cells(a)], y = tx[cells(b)];
-          if (a != b && x == y) ++torn;  // by a run that may yet abort: not even that may happen
+          if (a != b && x == y) ++torn;  // by a run that may yet abort: not even that is allowed
           tx.write(cells(a), y);
           tx.write(cells(b), x);
         });
@@ -118,8 +118,8 @@ TYPED_TEST(Htms, AnExceptionPutsEveryWordBackAndDrawsNoStamp) {
   EXPECT_EQ(2U, memory[0]);
 }
 
-// Whoever is held up keeps complete() below his stamp to be, from before it is drawn to the end of
-// before_publish; under the lock too.
+// A delayed thread keeps complete() below the timestamp that it will draw, from before the draw to
+// the end of before_publish; also under the lock.
 TYPED_TEST(Htms, CompleteStaysBelowACommitThatHasNotReturned) {
   for (const RtmStandIn::Limits& limits : {never, RtmStandIn::Limits{1 << 20, 0, 0}}) {
     const WithLimits with(limits);
@@ -177,9 +177,9 @@ TYPED_TEST(Htms, CompleteNeverPassesWhatIsStillToCome) {
   }
 }
 
-// TIMESTAMP-1: a reader that saw an old value has a time below the stamp of the transaction that
-// overwrote it. The writer stores to lines that the reader has just taken from it, so its stores
-// wait in the store buffer when it comes to its stamp.
+// TIMESTAMP-1: a reader that saw an old value has a time below the timestamp of the transaction
+// that overwrote it. The writer stores to lines that the reader has just taken from it, so its
+// stores wait in the store buffer when it draws its timestamp.
 TYPED_TEST(Htms, AReaderOfAnOldValueIsBeforeTheStampThatOverwroteIt) {
   const WithLimits with(never);
   constexpr std::size_t lines = 8;
@@ -218,14 +218,14 @@ TYPED_TEST(Htms, AReaderOfAnOldValueIsBeforeTheStampThatOverwroteIt) {
   EXPECT_GT(read.size(), 0U);
 }
 
-/// A counter that seldom goes on.
+/// A counter that seldom advances.
 struct Slow {
   std::uint64_t operator()() const { return ++calls / 100; }
   static inline std::uint64_t calls = 0;
 };
 
-// TIMESTAMP-2: who sees the end of a commit draws a later tick, though his slot is lower; also
-// where the counter is coarse.
+// TIMESTAMP-2: a thread that sees the end of a commit draws a later tick, although its slot is
+// lower; also if the counter is coarse.
 template <class Counter>
 void stamps_rise() {
   const StampClockOf<Counter> clock(7);
@@ -285,8 +285,8 @@ TEST_F(StandIn, AbortsAtRandomAreTriedAgain) {
   EXPECT_LT(shared.locked(), 250U);
 }
 
-// The lock is in every try's read set: who takes it aborts them, and what they see meanwhile is
-// none of his stores. That is no failed try.
+// The lock is in every hardware transaction's read set: a thread that takes it aborts them, and
+// what they see meanwhile is none of its stores. This is not a failed attempt.
 TEST_F(StandIn, WhoTakesTheLockAbortsTries) {
   const WithLimits with({64, 1, 0});
   Words memory(64);
@@ -300,7 +300,8 @@ TEST_F(StandIn, WhoTakesTheLockAbortsTries) {
       M::Context other(shared, base::thread_slot());
       atomically(other, true, [&](auto& tx) {
         tx.write(memory(0), round);
-        if (!tx.context().direct()) return tx.write(memory(8), round);  // too much for a try
+        // Too much for a hardware transaction.
+        if (!tx.context().direct()) return tx.write(memory(8), round);
         stage = 1;
         while (stage != 2) std::this_thread::yield();
         tx.write(memory(8), round);
@@ -388,7 +389,7 @@ TEST(RtmHere, CausesOfAborts) {
   EXPECT_EQ(Abort::other, Rtm::Try::cause_of(0));
 }
 
-// What no abort can undo ends the try, and the transaction runs under the lock.
+// What no abort can undo ends the hardware transaction, and the transaction runs under the lock.
 TEST(RtmHere, AFenceIsNeverSpeculative) {
   if (const Status s = base::rtm::support(); !s.ok()) GTEST_SKIP() << s.message();
   auto shared = std::make_unique<Htm<Rtm>::Shared>(0);

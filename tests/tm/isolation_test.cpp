@@ -2,7 +2,7 @@
 //
 // Isolation of every TM: histories of 2 to 4 threads are serializable in the order of the ids,
 // every transaction sees one state while it runs (opacity), aborts leave nothing, ids are dense,
-// and contention makes progress.
+// and there is progress under contention.
 #include "perdure/tm/global_lock.hpp"
 #include "perdure/tm/none.hpp"
 #include "perdure/tm/orec_tm.hpp"
@@ -25,7 +25,7 @@ TYPED_TEST(Isolation, HistoriesAreSerialInTheOrderOfTheIds) {
     std::size_t words, most;
     double share;
   };
-  // few words: conflicts at most transactions; many: mostly none; lines are shared by 8 words
+  // Few words: conflicts in most transactions; many: mostly none; 8 words share a line.
   for (const Shape& s :
        {Shape{2, 20000, 16, 6, 0.5}, Shape{4, 10000, 16, 4, 0.9}, Shape{3, 12000, 256, 12, 0.1},
         Shape{4, 10000, 1024, 3, 0.5}, Shape{2, 20000, 8, 3, 0.02}}) {
@@ -50,7 +50,7 @@ TYPED_TEST(Isolation, EveryRunningTransactionSeesOneState) {
         const std::size_t a = random() % n, b = random() % n;
         atomically(context, true, [&](auto& tx) {
           const std::uint64_t x = tx[cells(a)], y = tx[cells(b)];
-          // seen by a run that may yet be aborted: not even that may happen
+          // Seen by a run that may yet be aborted: not even that is allowed.
           if (a != b && x == y) ++torn;
           tx.write(cells(a), y);
           tx.write(cells(b), x);
@@ -72,7 +72,7 @@ TYPED_TEST(Isolation, EveryRunningTransactionSeesOneState) {
 
 TYPED_TEST(Isolation, MoneyIsNeitherMadeNorLostByTransfersHalfOfThemCancelled) {
   constexpr std::size_t accounts = 16;
-  Words cells(accounts * 8);  // a line each
+  Words cells(accounts * 8);  // one line each
   for (std::size_t i = 0; i < accounts; ++i) cells[i * 8] = 1000;
   std::atomic<int> wrong{0};
   std::atomic<std::uint64_t> committed{0};
@@ -151,7 +151,7 @@ TYPED_TEST(Isolation, AListStaysSortedAndCountedUnderInsertsAndRemoves) {
           tx.write(next(count), tx[next(count)] + 1);
         } else if (!insert && at == key) {
           tx.write(next(before), tx[next(key)]);
-          tx.write(next(key), 77);  // poison: nobody may follow it
+          tx.write(next(key), 77);  // poison: no transaction may follow it
           tx.write(next(count), tx[next(count)] - 1);
         }
       });
@@ -192,7 +192,7 @@ TYPED_TEST(Isolation, AnIdIsQuietWhenItsCommitHasReturnedAndAllBefore) {
   while (stage != 1) std::this_thread::yield();
   EXPECT_EQ(1U, this->shared->domain.clock.load());
   EXPECT_EQ(0U, this->shared->domain.low_watermark()) << "id 1 is not done";
-  if constexpr (std::is_same_v<TypeParam, Stm>) {  // the others let nobody in beside it
+  if constexpr (std::is_same_v<TypeParam, Stm>) {  // the others admit no thread beside it
     typename TypeParam::Context context(*this->shared, base::thread_slot());
     EXPECT_EQ(2U, atomically(context, true, [&](auto& tx) { tx.write(far(32), 1); }).id);
     EXPECT_EQ(0U, this->shared->domain.low_watermark()) << "id 2 is done, id 1 is not";
@@ -247,7 +247,7 @@ TYPED_TEST(Alone, ATransactionReadsWhatItWrote) {
   EXPECT_EQ(999U, memory[999 % 64]);
 }
 
-// What a checkpoint does beside writers: a copied line is what one committed transaction left,
+// What a checkpoint does while others write: a copied line is what one committed transaction left,
 // whole.
 template <class M>
 class Copies : public ::testing::Test {};
@@ -264,7 +264,7 @@ TYPED_TEST(Copies, ACopiedLineIsWholeAndCommittedBesideWritersThatAlsoAbort) {
       typename TypeParam::Context context(*shared, base::thread_slot());
       std::mt19937_64 random(static_cast<std::uint64_t>(w));
       while (!stop) {
-        // lines of its own: None isolates nobody
+        // Lines of its own: None does not isolate.
         const std::size_t line = (random() % 8 * 2 + static_cast<std::size_t>(w)) * 8;
         const bool cancel = random() % 4 == 0;
         try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What only stm and biased have: bias and its revocation, the irrevocable mode, incarnations, and
-// the fences of Dekker's pattern in both of their forms.
+// the fences of Dekker's pattern in both variants.
 #include <chrono>
 
 #include "perdure/tm/asymmetric.hpp"
@@ -97,8 +97,9 @@ TEST_F(BiasTest, AThreadAloneForAWhileGetsItBack) {
   EXPECT_EQ(2U, shared->revocations);
 }
 
-// Who ends a transaction may hold a lock that another waits for inside his, a ring's: an end that
-// waited for `change`, or for others to end, could wait for ever.
+// A thread that ends a transaction may hold a lock, such as a ring's, for which another one waits
+// inside its transaction: an end that waited for `change`, or for others to end, could wait for
+// ever.
 TEST_F(BiasTest, AnEndWaitsForNobody) {
   Context me(*shared, base::thread_slot());
   Other<Biased> other(*shared);
@@ -142,7 +143,7 @@ TEST_F(BiasTest, ReadersShareItUntilAWriterComes) {
   other.run([&](Context& c) { EXPECT_TRUE(direct(c, false)); });
   EXPECT_EQ(OrecShared::bias_shared, shared->bias);
 
-  me.begin(false);  // a writer waits for the readers that are in
+  me.begin(false);  // a writer waits for the readers that are inside
   ASSERT_TRUE(me.direct());
   EXPECT_EQ(1U, me.read(memory(0)));
   other.start([&](Context& c) { write(c, 0); });
@@ -217,8 +218,8 @@ TYPED_TEST(Irrevocable, ARollbackLetsTheOthersIn) {
   EXPECT_EQ(1U, this->memory[0]);
 }
 
-// A transaction that failed often, ran irrevocably and found no room in the log makes room by a
-// checkpoint: its copying is no transaction.
+// A transaction that failed often, ran irrevocably and found no log space makes a checkpoint: its
+// copying is not a transaction.
 TYPED_TEST(Irrevocable, CopyingAfterManyFailuresKeepsNobodyOut) {
   using Context = typename TypeParam::Context;
   auto me = std::make_unique<Context>(*this->shared, base::thread_slot());
@@ -236,14 +237,15 @@ TYPED_TEST(Irrevocable, CopyingAfterManyFailuresKeepsNobodyOut) {
   EXPECT_EQ(2U, atomically(*me, true, [&](auto& tx) { tx.write(this->memory(1), 1); }).id);
 }
 
-// A lambda with a catch-all of its own does not make a conflicting transaction commit.
+// A lambda that catches every exception itself does not make a conflicting transaction commit.
 TYPED_TEST(Irrevocable, ASwallowedConflictIsThrownAgainAtTheEnd) {
   using Context = typename TypeParam::Context;
   Context me(*this->shared, base::thread_slot());
   Other<TypeParam> other(*this->shared);
   other.run(
       [&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(32), 1); }); });
-  atomically(me, true, [&](auto& tx) { tx.write(this->memory(40), 1); });  // no bias from here on
+  // Not biased from here on.
+  atomically(me, true, [&](auto& tx) { tx.write(this->memory(40), 1); });
   for (const bool update : {true, false}) {
     std::atomic<int> stage{0};
     other.start([&](Context& c) {
@@ -257,7 +259,7 @@ TYPED_TEST(Irrevocable, ASwallowedConflictIsThrownAgainAtTheEnd) {
     while (stage != 1) std::this_thread::yield();
     me.begin(update);
     ASSERT_FALSE(me.direct());
-    EXPECT_THROW((void)me.read(this->memory(0)), Conflict);  // owned by another for too long
+    EXPECT_THROW((void)me.read(this->memory(0)), Conflict);  // another thread owns it for too long
     stage = 2;
     other.wait();
     if (update) {
@@ -331,7 +333,7 @@ TEST(Incarnations, OfAnAbortedWriterDoNotAbortAReaderBeforeIt) {
   EXPECT_EQ(1U, id);
 }
 
-/// The frequent side's fence as a full one: as where membarrier(2) is missing.
+/// The frequent side's fence is a full one, as where membarrier(2) is missing.
 struct Fallback : ::testing::Test {
   void SetUp() override {
     prepare_asymmetric_fence();
@@ -344,7 +346,7 @@ struct Fallback : ::testing::Test {
 TEST_F(Fallback, BiasedIsSerialWithoutMembarrier) {
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     auto shared = std::make_unique<OrecShared>(0);
-    detail::membarrier_works = false;  // a new domain asks for it again, but registers once
+    detail::membarrier_works = false;  // a new domain calls it again, but it is registered once
     EXPECT_EQ("", random_history<Biased>(2, 6000 / static_cast<int>(scale), 16, 4,
                                          seed == 0 ? 0.01 : 0.5, seed, *shared));
     EXPECT_FALSE(detail::membarrier_works.load());
@@ -355,7 +357,7 @@ TEST_F(Fallback, BiasMovesBackAndForthWithoutMembarrier) {
   auto shared = std::make_unique<OrecShared>(0);
   detail::membarrier_works = false;
   Words memory(2);
-  // Long runs by each thread in turn: each earns the bias, the other takes it away.
+  // Long runs by each thread in turn: each gets the bias, the other one revokes it.
   const unsigned rounds = 20, run = 2500 / scale + 2000;
   in_threads(2, [&](int) {
     Biased::Context c(*shared, base::thread_slot());
@@ -403,7 +405,7 @@ TEST(None, TransactionsOnDifferentWordsRunTogetherAndDrawDenseIds) {
   std::vector<std::vector<std::uint64_t>> ids(4);
   in_threads(4, [&](int me) {
     None::Context c(*shared, base::thread_slot());
-    const auto w = static_cast<std::size_t>(me);  // one line: only words are theirs
+    const auto w = static_cast<std::size_t>(me);  // one line: only the words are their own
     for (unsigned i = 0; i < each; ++i)
       ids[w].push_back(
           atomically(c, true, [&](auto& tx) { tx.write(memory(w), tx[memory(w)] + 1); }).id);

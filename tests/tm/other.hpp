@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A second thread with a context of its own, which does one thing at a time. Between two things it
-// is runnable, never blocked. Thread safety: used by the thread that made it.
+// A second thread with a context of its own, which runs one task at a time. Between two tasks it is
+// runnable, never blocked. Thread safety: used by the thread that made it.
 #pragma once
 
 #include <sys/types.h>
@@ -57,7 +57,7 @@ class Other {
     wait();
   }
   [[nodiscard]] bool busy() const { return answered_ != asked_; }
-  /// The kernel's number of the thread.
+  /// The thread's number in the kernel.
   [[nodiscard]] pid_t id() const { return id_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of hardware transactions share: histories judged in the order of their commit
+// Shared by the tests of hardware transactions: histories judged in the order of their commit
 // timestamps, which have gaps, and the stand-in's limits while a test runs.
 #pragma once
 
@@ -34,7 +34,7 @@ void store_one(Context& context, std::uint64_t* a, F&& f) {
   }
 }
 
-/// As suite.hpp's judge, with gaps between ids.
+/// Like suite.hpp's judge, but ids may have gaps.
 inline std::string judge_stamps(std::vector<Entry> entries, std::size_t words) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return a.id != b.id ? a.id < b.id : a.wrote > b.wrote;
@@ -80,7 +80,7 @@ std::string stamped_history(typename M::Shared& shared, int threads, int transac
         entry.id = done.id;
         entry.wrote = done.wrote;
         logs[static_cast<std::size_t>(me)].push_back(std::move(entry));
-      } catch (const Cancelled&) {  // as if it had never been
+      } catch (const Cancelled&) {  // as if it had never run
       }
     }
   });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Commit timestamps of hardware transactions on a processor whose stores wait in a store buffer:
-// the stand-in models it, a seeded scheduler decides which thread goes on at each step, so the same
-// faults are found on machines without RTM, and again from their seed.
-// With an instruction in the place of Htm's drain() that drains nothing inside a transaction (the
-// protocol as it was) both HTM-2 and TIMESTAMP-1 break.
+// the stand-in models it, and a seeded scheduler decides which thread continues at each step, so
+// that the same faults are found on machines without RTM, and again from their seed.
+// If Htm's drain() is replaced by an instruction that drains nothing inside a transaction (as in an
+// earlier protocol), both HTM-2 and TIMESTAMP-1 break.
 #include "tests/crash/scheduler.hpp"
 #include "tests/tm/stamped.hpp"
 
@@ -16,11 +16,11 @@ constexpr std::uint64_t seeds = 1000 / scale;
 
 struct Found {
   bool early = false;  ///< complete() passed a commit that was still to come (HTM-2)
-  /// Not serial in the order of commit timestamps (TIMESTAMP-1, TIMESTAMP-2); empty: it is.
+  /// Not serial in the order of commit timestamps (TIMESTAMP-1, TIMESTAMP-2); empty if it is.
   std::string history;
 };
 
-/// Two threads commit, one asks complete() again and again, and one reads; all decided by the seed.
+/// Two threads commit, one calls complete() repeatedly, and one reads; the seed decides everything.
 Found run(std::uint64_t seed, bool drains_in_try) {
   const WithLimits with({.lines_read = 1 << 20,
                          .lines_written = 1 << 20,
@@ -90,7 +90,7 @@ TEST(StoreBuffer, CommitTimestampsHoldOverEverySeed) {
   }
 }
 
-// The model can show both faults, or the case above proves nothing.
+// The model can show both faults, otherwise the case above proves nothing.
 TEST(StoreBuffer, ALockedInstructionInATransactionIsFoundOut) {
   std::uint64_t early = 0, unordered = 0;
   for (std::uint64_t seed = 1; seed <= seeds && (early == 0 || unordered == 0); ++seed) {

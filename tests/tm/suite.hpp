@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of the transactional memories share: words to work on, a transaction that retries,
-// threads that start together, and a history that says whether what was committed is one serial
+// Shared by the tests of the transactional memories: words, a transaction that retries, threads
+// that start together, and a history that says whether the committed transactions have one serial
 // order: that of the ids.
 //
 // Source of the check: commit-order serializability (Papadimitriou, JACM '79, with the order given
@@ -32,7 +32,7 @@ inline constexpr unsigned scale = 4;
 inline constexpr unsigned scale = 1;
 #endif
 
-/// Words that a TM may be asked to isolate, on lines of their own.
+/// Words that a TM isolates, on lines of their own.
 class Words {
  public:
   explicit Words(std::size_t n) : words_(n + 8) {
@@ -67,11 +67,11 @@ class Access {
 };
 
 struct Outcome {
-  std::uint64_t id = 0;  ///< drawn, or the clock that bounds what was read
+  std::uint64_t id = 0;  ///< the id drawn, or the clock value that bounds what was read
   bool wrote = false;
   int runs = 0;
 };
-struct Cancelled {};  ///< what a test's transaction throws to be rolled back
+struct Cancelled {};  ///< a test's transaction throws it to be rolled back
 
 /// Runs f(access) until it commits, or throws Cancelled.
 template <class Context, class F>
@@ -124,9 +124,8 @@ struct Entry {
   std::vector<Access> accesses;
 };
 
-/// Replays the entries in id order from zeros: every read must see the latest write, every id be
-/// there once. A read-only entry saw the state after its id. Returns the first thing that is wrong,
-/// or "".
+/// Replays the entries in id order from zeros: every read must see the latest write, every id must
+/// be present once. A read-only entry saw the state after its id. Returns the first error, or "".
 inline std::string judge(std::vector<Entry> entries, std::size_t words) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return a.id != b.id ? a.id < b.id : a.wrote > b.wrote;
@@ -189,7 +188,7 @@ std::string random_history(int threads, int transactions, std::size_t words, std
         entry.id = done.id;
         entry.wrote = done.wrote;
         log.push_back(std::move(entry));
-      } catch (const Cancelled&) {  // as if it had never been
+      } catch (const Cancelled&) {  // as if it had never run
       }
     }
   });

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A thread that waits for another one's transaction is blocked in the kernel until that transaction
-// has ended, whatever isolates them and whichever of the two is an update: it is seen blocked, and
-// not running at all, while the other transaction is held open. And every such thread is woken.
+// has ended, whatever isolates them and whichever of the two is an update: the test sees it
+// blocked, and not running at all, while the other transaction is held open. And every such thread
+// is woken.
 #include <sys/syscall.h>
 
 #include "perdure/tm/asymmetric.hpp"
@@ -29,9 +30,9 @@ class Waiting : public ::testing::Test {
     shared = std::make_unique<typename M::Shared>(100);
   }
 
-  /// f() while a transaction of `c` is open that others may have to wait for. No hardware
-  /// transaction gets past a system call, nor does one of the stand-in get past a read within
-  /// `no_lines`: it is the lock's holder that is here.
+  /// Runs f() while a transaction of `c` is open for which others may have to wait. No hardware
+  /// transaction survives a system call, nor does one of the stand-in survive a read within
+  /// `no_lines`: such a transaction holds the lock here.
   template <class F>
   void hold(Context& c, bool update, F&& f) {
     atomically(c, update, [&](auto& tx) {
@@ -41,12 +42,13 @@ class Waiting : public ::testing::Test {
       f();
     });
   }
-  /// An update that waits for every transaction that is open. Under `none` the caller isolates, and
-  /// a copy alone waits.
+  /// An update that waits for every open transaction. With `none` the caller isolates, and only a
+  /// copy waits.
   void update(Context& c) {
     if constexpr (!M::isolates) return copy(c);
     if constexpr (std::is_same_v<M, Stm>) {
-      for (std::uint32_t i = 0; i < M::irrevocable_after; ++i) {  // from then on it runs alone
+      // From then on it runs exclusively.
+      for (std::uint32_t i = 0; i < M::irrevocable_after; ++i) {
         c.begin(true);
         c.rollback();
         c.backoff();
@@ -76,7 +78,7 @@ TYPED_TEST_SUITE(Waiting, All);
 
 TYPED_TEST(Waiting, AnUpdateBehindALongViewAndAViewBehindBothSleep) {
   typename TypeParam::Context me(*this->shared, base::thread_slot());
-  this->view(me);  // the first one: where there is a bias it is this thread's
+  this->view(me);  // the first view: in a biased TM this thread gets the bias
   Other<TypeParam> writer(*this->shared), reader(*this->shared);
   this->hold(me, false, [&] {
     writer.start([&](auto& c) { this->update(c); });
@@ -91,7 +93,7 @@ TYPED_TEST(Waiting, AnUpdateBehindALongViewAndAViewBehindBothSleep) {
 
 TYPED_TEST(Waiting, AnUpdateAndAViewBehindALongUpdateSleep) {
   typename TypeParam::Context me(*this->shared, base::thread_slot());
-  this->view(me);  // the first one: where there is a bias it is this thread's
+  this->view(me);  // the first view: in a biased TM this thread gets the bias
   Other<TypeParam> writer(*this->shared), reader(*this->shared);
   this->hold(me, true, [&] {
     writer.start([&](auto& c) { this->update(c); });
@@ -107,7 +109,7 @@ TYPED_TEST(Waiting, AnUpdateAndAViewBehindALongUpdateSleep) {
 TYPED_TEST(Waiting, AViewThatMeetsWhatALongUpdateStoredSleeps) {
   if constexpr (!TypeParam::isolates) GTEST_SKIP() << "the caller isolates";
   typename TypeParam::Context me(*this->shared, base::thread_slot());
-  this->view(me);  // the first one: where there is a bias it is this thread's
+  this->view(me);  // the first view: in a biased TM this thread gets the bias
   Other<TypeParam> reader(*this->shared);
   this->hold(me, true, [&] {
     reader.start([&](auto& c) { this->view(c); });
@@ -119,7 +121,7 @@ TYPED_TEST(Waiting, AViewThatMeetsWhatALongUpdateStoredSleeps) {
 // What a checkpoint does.
 TYPED_TEST(Waiting, ACopyOfWhatALongUpdateStoredSleeps) {
   typename TypeParam::Context me(*this->shared, base::thread_slot());
-  this->view(me);  // the first one: where there is a bias it is this thread's
+  this->view(me);  // the first view: in a biased TM this thread gets the bias
   Other<TypeParam> copier(*this->shared);
   this->hold(me, true, [&] {
     copier.start([&](auto& c) { this->copy(c); });
@@ -130,7 +132,7 @@ TYPED_TEST(Waiting, ACopyOfWhatALongUpdateStoredSleeps) {
 
 TYPED_TEST(Waiting, AllThatWaitForOneAreWoken) {
   typename TypeParam::Context me(*this->shared, base::thread_slot());
-  this->view(me);  // the first one: where there is a bias it is this thread's
+  this->view(me);  // the first view: in a biased TM this thread gets the bias
   std::vector<std::unique_ptr<Other<TypeParam>>> others;
   for (int i = 0; i < 4; ++i) others.push_back(std::make_unique<Other<TypeParam>>(*this->shared));
   for (int round = 0; round < 3; ++round) {
@@ -146,8 +148,8 @@ TYPED_TEST(Waiting, AllThatWaitForOneAreWoken) {
 }
 
 /// Transactions of a few to a few thousand turns: they end while others are about to wait, and
-/// while these sleep. Every lost wake-up leaves a thread asleep for ever: the case's limit finds
-/// it.
+/// while these sleep. Every lost wake-up leaves a thread asleep for ever, which the case's limit
+/// finds.
 template <class Test, class M = typename Test::M>
 void no_wake_up_is_lost(Test& test) {
   std::atomic<std::uint64_t> sum{0};
@@ -192,7 +194,7 @@ TYPED_TEST(WaitingWithoutMembarrier, NoWakeUpIsLost) { no_wake_up_is_lost(*this)
 
 TYPED_TEST(WaitingWithoutMembarrier, AnUpdateBehindALongViewSleeps) {
   typename TypeParam::Context me(*this->shared, base::thread_slot());
-  this->view(me);  // the first one: where there is a bias it is this thread's
+  this->view(me);  // the first view: in a biased TM this thread gets the bias
   Other<TypeParam> writer(*this->shared);
   this->hold(me, false, [&] {
     writer.start([&](auto& c) { this->update(c); });

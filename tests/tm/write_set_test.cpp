@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Write sets: the newest value of each word, whatever they hold and however often they are used
-// again.
+// Write sets: the newest value of each word, whatever their content and however often they are
+// reused.
 #include "perdure/tm/write_set.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace perdure::test {
 namespace {
 
-/// A store that only grows, as a log does, and runs out now and then.
+/// A store that only grows, like a log, and is full from time to time.
 struct Appended {
   std::vector<std::uint64_t>* values;
   bool* full;

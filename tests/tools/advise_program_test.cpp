@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a trace becomes for the replay: which blocks are real, what lies in the arena, who frees
-// what, which threads are one.
+// How a trace is prepared for the replay: which blocks are real, what lies in the arena, which
+// threads free which blocks, which threads are merged.
 #include "tools/advise/program.hpp"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,8 @@ TEST(AdviseProgram, ABlockOfOneThreadIsReal) {
                              {ReplayKind::read, 1, 2, 0}}),
             ops(p.threads[0]));
   EXPECT_EQ(3U, p.threads[0].blocks);
-  EXPECT_EQ(std::vector<std::uint32_t>{2}, p.threads[0].leftover);  // the second was not freed
+  // The second block was not freed.
+  EXPECT_EQ(std::vector<std::uint32_t>{2}, p.threads[0].leftover);
   EXPECT_EQ(112U, p.threads[0].leftover_bytes);
   EXPECT_EQ(4096U, p.arena_bytes);  // one page at least
 }
@@ -76,7 +77,7 @@ TEST(AdviseProgram, OldMemoryIsPagesSideBySide) {
       .op(TraceKind::write, old + 0x10)
       .op(TraceKind::read_words, old + 0x5ff8, 2);
   const ReplayProgram p = t.program();
-  // pages 0, 5 and 6 of it; a bulk access is never cut
+  // Its pages 0, 5 and 6; a bulk access is never cut.
   EXPECT_EQ((std::vector<Op>{{ReplayKind::read, 1, 0, 513},
                              {ReplayKind::write, 1, 0, 2},
                              {ReplayKind::read_words, 2, 0, 1023}}),
@@ -99,7 +100,7 @@ TEST(AdviseProgram, ABlockThatAnotherThreadAccessesIsFreedForRealAndLiesInTheAre
                              {ReplayKind::free, 0, 1, 0}}),
             ops(p.threads[0]));
   EXPECT_EQ((std::vector<Op>{{ReplayKind::read, 1, 0, 1}, {ReplayKind::read, 1, 0, 1}}),
-            ops(p.threads[1]));  // the same word: it conflicts still
+            ops(p.threads[1]));  // the same word: it still conflicts
   EXPECT_TRUE(p.threads[1].transactions[0].update);
   EXPECT_FALSE(p.threads[1].transactions[1].update);
   EXPECT_TRUE(p.threads[1].transactions[1].durable_view);
@@ -142,7 +143,7 @@ TEST(AdviseProgram, ThreadsThatDoNotOverlapAreOneAndIdleOnesAreNone) {
   for (int i = 0; i < 60; ++i)
     t.begin(1 + static_cast<std::size_t>(i) % 2).op(TraceKind::write, old + 8),
         i == 10 ? (void)t.begin(3) : void();
-  t.begin(3);  // two transactions, beside the others
+  t.begin(3);  // two transactions, concurrent with the others
   const ReplayProgram p = t.program();
   ASSERT_EQ(2U, p.threads.size());
   std::size_t n = 0;

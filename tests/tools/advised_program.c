@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A program to be recorded, for cli_advise_test.py: advised_program POOL THREADS TRANSACTIONS
+ * A program that is recorded, for cli_advise_test.py: advised_program POOL THREADS TRANSACTIONS
  * [fail]. Each thread moves amounts between accounts: an update reads and writes two words, every
  * fourth also changes its thread's note for a new one of 100 bytes; after every other update comes
  * a view of all 32 accounts. All threads wait for each other before the second and before the last

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of the perdure command share: they run its own binary (environment PERDURE)."""
+"""Shared by the tests of the perdure command: they run its own binary (environment PERDURE)."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def perdure(*arguments, stdin=b""):
 
 
 class Case(LimitedCase):
-    FOLDER = None  # where the case's folder is made; None: where temporary files are
+    FOLDER = None  # the place of the case's folder; None: the folder for temporary files
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="perdure-cli-",
@@ -54,7 +54,7 @@ class Case(LimitedCase):
         return json.loads(self.ok(*arguments, "--json"))
 
     def kill_a_load(self, rows, pool, source, *options):
-        """A load that is killed when it has told of so many rows."""
+        """A load that is killed when it has reported this number of rows."""
         loader = subprocess.Popen(
             [PERDURE, "load", pool, source, "--batch", "5", *options, "--progress", "json"],
             stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
@@ -65,8 +65,8 @@ class Case(LimitedCase):
         loader.communicate()
 
     def fails(self, status, *arguments, has=()):
-        """The command ends with this status; its message holds every string of `has`. With --json,
-        standard output says the same."""
+        """The command exits with this status; its message contains every string of `has`. With
+        --json, standard output says the same."""
         found, out, err = perdure(*arguments)
         self.assertEqual(found, status, f"{arguments}: {out!r} {err}")
         for text in has:

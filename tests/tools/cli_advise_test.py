@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""perdure advise: a program is recorded and replayed; traces that are none; programs that leave
-none; nothing stays behind. No time is judged."""
+"""perdure advise: a program is recorded and replayed; files that are not traces; programs that
+leave no trace; nothing stays behind. No time is judged."""
 
 import json
 import os
@@ -54,8 +54,8 @@ class Advise(Case):
                          (threads, threads * each, threads * n, threads * n // 2))
         self.assertAlmostEqual(w["allocs_each"], n / 4 / each)
         self.assertAlmostEqual(w["frees_each"], (n / 4 - 1) / each)
-        # a note is 100 bytes: 12 whole words and one that is read and written in part; its pointer
-        # is read, and written
+        # A note is 100 bytes: 12 whole words and one that is read and written in part; its pointer
+        # is read, and written.
         self.assertAlmostEqual(w["written_words_each"], (2 * n + n // 4 * 14) / each)
         self.assertAlmostEqual(w["read_words_each"], (2 * n + n // 4 * 2 + n // 2 * 32) / each)
         self.assertEqual(w["largest_written_words"], 16)
@@ -73,10 +73,10 @@ class Advise(Case):
             self.assertEqual(c["durable"], name[0] != "volatile")
         shadow = cells["shadow", "durable"]
         self.assertEqual(shadow["ratio"], 1)
-        # One a commit; a checkpoint may come in between.
+        # One per commit; a checkpoint may come in between.
         self.assertAlmostEqual(shadow["fences"], 1, delta=0.02)
-        # 24 bytes of header and 16 for each of 2 words; with a note also 2 heap ops, 14 words: in
-        # lines of 64
+        # 24 bytes of header and 16 for each of 2 words; with a note also 2 heap operations, 14
+        # words: in lines of 64 bytes.
         self.assertTrue(64 <= shadow["log_bytes"] <= 320, shadow)
         self.assertGreaterEqual(cells["undo", "durable"]["fences"], 3)
         self.assertLess(cells["shadow", "async"]["fences"], 0.9)
@@ -85,7 +85,7 @@ class Advise(Case):
         self.assertEqual(j["replay"]["stretches"][0]["threads"], threads)
         self.assertIn("Pool<Root", j["advice"]["durable"]["code"])
         self.assertIn("perdure::async", j["advice"]["async"]["code"])
-        # Never the bound.
+        # It is never the bound.
         self.assertIn(j["advice"]["durable"]["engine"], {"shadow", "shadow/stm", "undo"})
         self.assertGreater(j["advice"]["async"]["times_durable"], 0)
         self.assertIn("undo", json.dumps(j["advice"]["notes"]))  # has no async
@@ -93,7 +93,7 @@ class Advise(Case):
             content = f.read()
         self.assertNotIn(b"contents", content)
         self.assertLess(len(content), 16 * threads * each * 30)
-        # again, of the trace, in words
+        # Again, from the trace, as text.
         text = self.ok("advise", *self.short, "--engine", "shadow,undo,volatile", "--trace",
                        self.trace).decode()
         for words in ("workload: ", "durable\n", "async (latency",
@@ -114,7 +114,7 @@ class Advise(Case):
         for c in j["cells"]:
             self.assertNotIn("error", c)
             if c["durable"] and c["mode"] == "durable":
-                # Engines that share them among two threads have fewer than one each.
+                # Engines in which two threads share fences have fewer than one each.
                 self.assertGreater(c["fences"], 0.4, c)
                 self.assertGreater(c["lines"], 0, c)
         self.assertTrue(any(c["mode"] == "group" and c["engine"] == "shadow" for c in j["cells"]))
@@ -137,7 +137,8 @@ class Advise(Case):
                    has=["isolates nothing", "2 threads"])
         trace = self.record(1, 50)
         j = self.advise("--trace", trace, "--engine", "undo/none", "--mode", "durable")
-        self.assertIsNone(j["cells"][0]["ratio"])  # to nothing: shadow is not there
+        # There is no reference, because shadow was not measured.
+        self.assertIsNone(j["cells"][0]["ratio"])
         self.assertIn("undo_none", j["advice"]["durable"]["code"])
 
     def test_skip(self):
@@ -173,7 +174,7 @@ class Advise(Case):
         self.fails(3, "advise", *self.short, "--trace", self.path("missing"),
                    has=["missing", "No such file"])
         self.fails(3, "advise", *self.short, "--trace", self.folder, has=["no regular file"])
-        # killed while it was written: what is whole is used
+        # It was killed while it was written: the whole part is used.
         j = self.advise("--trace", self.write("torn", good[:-100]), "--engine", "shadow", "--mode",
                         "durable")
         self.assertTrue(j["trace"]["torn"])

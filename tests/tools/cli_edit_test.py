@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Single keys, and what holds for every command: help, errors, terminals."""
+"""Single keys, and the properties of every command: help, errors, terminals."""
 
 import json
 import os

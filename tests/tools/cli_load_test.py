@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loading files and exporting them again, kills and repetitions between."""
+"""Loading files and exporting them again, with kills and repeated keys in between."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from cli import Case, packages, PERDURE
 
 
 class RoundTrip(Case):
-    """What is loaded comes out byte for byte."""
+    """What is loaded is exported byte for byte."""
 
     def round_trip(self, name, content, *options, rows=None):
         source = self.write(name, content)
@@ -124,7 +124,7 @@ class Load(Case):
             self.fails(3, "load", self.pool, self.write(name, content), *options,
                        has=[name + ":1:", *wanted])
             self.assertFalse(os.path.exists(self.pool))
-        # A CR that is data: between quotes, or in lines that end otherwise.
+        # A CR that is data: between quotes, or in lines with another line end.
         self.ok("load", self.path("a"), self.write("d.csv", b'a,"1\r2"'))
         self.assertEqual(self.ok("get", self.path("a"), "a"), b'a,"1\r2"')
         self.ok("load", self.path("b"), self.write("d.tsv", b"a\t1\r2\nb\t3\n"))
@@ -195,12 +195,12 @@ class Load(Case):
             if loader.returncode == 0:
                 if kills >= wanted:
                     break
-                os.remove(self.pool)  # faster than the kills: once more from the start
+                os.remove(self.pool)  # the load was faster than the kills: start again
                 reported = 0
                 continue
             self.assertEqual(loader.returncode, -signal.SIGKILL)
             kills += 1
-            if kills == wanted // 2:  # what is there is the file's beginning, whole records
+            if kills == wanted // 2:  # what is present is the file's beginning, in whole records
                 part = self.ok("export", self.pool, *medium)
                 self.assertTrue(content.startswith(part))
                 self.assertTrue(part == b"" or part.endswith(b"\n\n"))

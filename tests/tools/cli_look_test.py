@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands that look at a pool: closed, killed, in use, damaged, of another program."""
+"""The commands that inspect a pool: closed, killed, in use, damaged, of another program."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class Looking(Case):
 
     def test_log_recover_and_stat_of_a_killed_load(self):
         pool = self.path("second")
-        content = packages(20000)  # so many that the kill comes first, however fast the disk
+        content = packages(20000)  # so many that the kill comes first, however fast the disk is
         self.kill_a_load(50, pool, self.write("Many", content), "--durability", "durable")
         log = self.ok_json("log", pool)
         self.assertGreater(log["total_records"], 5)
@@ -79,8 +79,8 @@ class Looking(Case):
         self.assertGreaterEqual(len(done.stdout.splitlines()), 50)
 
     def test_stat_and_busy_while_a_program_runs(self):
-        # a put that waits for its standard input has read nothing and holds nothing: so a load from
-        # a big file is stopped in its tracks
+        # A put that waits for its standard input has read nothing and holds nothing, so a load from
+        # a big file is stopped in the middle.
         big = self.write("big", packages(20000))
         pool = self.path("second")
         loader = subprocess.Popen([
@@ -111,7 +111,7 @@ class Looking(Case):
         self.fails(1, "stat", self.pool, has=[])
 
     def damage(self, offset, n=8):
-        """check's (exit status, problems) with n bytes flipped; the pool is mended again."""
+        """check's (exit status, problems) with n bytes flipped; then the pool is restored."""
         with open(self.pool, "r+b") as f:
             f.seek(offset)
             good = f.read(n)
@@ -130,7 +130,7 @@ class Looking(Case):
         self.check()
         info = self.ok_json("info", self.pool)
         home, root = info["log_bytes"], info["log_bytes"] + info["root_offset"]
-        # One copy: the other is used, and it is said.
+        # One copy is damaged: the other one is used, and this is reported.
         for copy, at in (("A", 4088), ("B", 65536 + 4088)):
             status, problems = self.damage(at)
             self.assertEqual(status, 1)
@@ -143,8 +143,8 @@ class Looking(Case):
             self.assertIn(status, (0, 1), problems)
         self.assertEqual(self.damage(root)[0], 1)
         self.check()
-        # anywhere in the data: found, or in bytes that nothing guards (docs/format.md); never a
-        # crash of the command
+        # Anywhere in the data: the damage is found, or lies in bytes that nothing guards
+        # (docs/format.md); the command never crashes.
         rng = random.Random(3)
         found = sum(self.damage(root + rng.randrange(0, 400_000) // 8 * 8)[0] for _ in range(60))
         self.assertGreater(found, 0)
@@ -172,12 +172,12 @@ class Looking(Case):
 
 
 class Foreign(Case):
-    """Pools of programs with root types of their own, in memory: some engines sync thousands of
+    """Pools of programs with root types of their own, in memory: an engine may sync thousands of
     times for one."""
 
     FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
-    # No records.
+    # Engines without records.
     OWN_LOGS = ("rewind-1l-nfp-batch", "rewind-2l-fp-simple", "bppm", "redo-mne-sync", "softwrap",
                 "softwrap-local")
 
@@ -211,7 +211,7 @@ class Foreign(Case):
                 self.assertGreater(self.ok_json("log", self.pool, "--entries")["total_records"], 0)
             self.assertFalse(self.ok_json("recover", self.pool)["was_clean"])
             self.check()
-            self.make(engine, "close")  # the program goes on with it
+            self.make(engine, "close")  # the program continues with it
             os.remove(self.pool)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The demo itself on small inputs: it succeeds, counts its kills, cleans up, and fails where it has
-to."""
+"""The demo itself on small inputs: it succeeds, counts its kills, cleans up, and fails where it
+must."""
 
 import json
 import os

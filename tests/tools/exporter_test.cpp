@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Exporter: a source's own bytes come out as they went in; rows by hand are completed; a key/value
-// pool comes out as CSV.
+// Exporter: a source's own bytes are exported as they were loaded; rows by hand are completed; a
+// key/value pool is exported as CSV.
 #include "tools/exporter.hpp"
 
 #include <gtest/gtest.h>

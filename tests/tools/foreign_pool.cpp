@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A program with a root type of its own, for cli_look_test.py: foreign_pool POOL ENGINE close|kill.
-// Opens or makes the pool, commits 200 transfers, checks that their sums agree, and closes the pool
-// or kills itself.
+// It opens or makes the pool, commits 200 transfers, checks that their sums agree, and closes the
+// pool or kills itself.
 #include <unistd.h>
 
 #include <csignal>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RecordReader: golden cases of each format, and the property it stands on: prologue + records +
-// epilogue == the file, for any file, from the start and from every record's end.
+// RecordReader: golden cases of each format, and its basic property: prologue + records + epilogue
+// == the file, for any file, from the start and from every record's end.
 #include "tools/records.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace perdure::tool {
 namespace {
 
-class Scratch {  // a file that goes with the test
+class Scratch {  // a file that is removed with the test
  public:
   explicit Scratch(const std::string& bytes)
       : path_(testing::TempDir() + "perdure-records-" + std::to_string(::getpid())) {
@@ -63,7 +63,7 @@ void read_rows(RecordReader& reader, Cut& cut) {
     cut.rows.push_back(
         {std::string(record.raw), record.key, record.line, reader.position(), reader.line()});
   }
-  EXPECT_FALSE(reader.next(record).value());  // asked again it says the same
+  EXPECT_FALSE(reader.next(record).value());  // a second call says the same
   cut.epilogue = reader.epilogue();
 }
 
@@ -206,8 +206,8 @@ TEST(Records, SpecSurvivesJson) {
   EXPECT_EQ(difference(csv, {.format = "tsv"}), "--format tsv, expected csv");
 }
 
-// Random files over an alphabet of the characters that matter. A file that is refused is fine; one
-// that is taken must come back whole, and from every cut.
+// Random files over an alphabet of the characters that matter. A file may be refused; one that is
+// accepted must be read back whole, and from every cut.
 void check_property(const SpecOptions& options, const std::string& alphabet, unsigned seed,
                     std::size_t longest) {
   std::mt19937 random(seed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The page of live counters: written here, read there, unlinked at the end; what a killed owner
-// left is told apart and replaced.
+// The page of live counters: one process writes it, another reads it, it is unlinked at the end; a
+// page that a killed owner left is recognised and replaced.
 #include "perdure/engine/stat_page.hpp"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST_F(StatPageTest, ReaderSeesWhatTheOwnerStoresUntilItEnds) {
   EXPECT_NE(reader->head().updated_ns.load(), 0U);
   writer.reset();
   EXPECT_EQ(StatReader::open(uuid_).code(), Code::not_found);
-  // a mapping outlives the name
+  // A mapping outlives the name.
   EXPECT_EQ(reader->section<TransactionCounters>()->commits.load(), 42U);
 }
 
@@ -103,7 +103,7 @@ TEST_F(StatPageTest, OldPagesOfKilledOwnersAreSwept) {
     if (child == 0) {
       StatWriter writer(other, path_, "shadow");
       writer.touch();
-      // the clock's zero is when the machine started
+      // The clock's zero is the start of the machine.
       if (old) writer.page().head.updated_ns.store(0);
       ::kill(::getpid(), SIGKILL);
     }
@@ -181,7 +181,7 @@ TEST_F(StatPageTest, SectionsAreFoundByTheirTagsWhateverLiesBetween) {
     EXPECT_EQ(nullptr, reader->section<TransactionCounters>());
   }
   for (const std::uint64_t bytes : {0ULL, 8ULL, 41ULL, 1ULL << 40, ~0ULL}) {
-    // damage: nothing is read beyond the page
+    // Damage: nothing beyond the page is read.
     auto reader = open_with([&](Foreign& p) { p.words[1] = bytes; });
     EXPECT_EQ(nullptr, reader->section<MediumCounters>()) << bytes;
   }

@@ -403,27 +403,17 @@ def demo(options, folder):
     recoveries = [r["seconds"] for r in state["recoveries"]]
     replays = [r["replay_seconds"] for r in state["recoveries"]]
     result = {
-        "what": what,
-        "bytes": size,
-        "batch": batch,
-        "seed": seed,
-        "plain": plain,
+        "what": what, "bytes": size, "batch": batch, "seed": seed, "plain": plain,
         "killed": {
             "kills": len(state["kills"]),
             "kills_during_load": sum(k["during"] == "load" for k in state["kills"]),
-            "rounds": rounds,
-            "seconds": seconds,
-            "recovery_median": median(recoveries),
-            "recovery_max": max(recoveries, default=0.0),
-            "replay_median": median(replays),
+            "rounds": rounds, "seconds": seconds, "recovery_median": median(recoveries),
+            "recovery_max": max(recoveries, default=0.0), "replay_median": median(replays),
             "replay_max": max(replays, default=0.0),
             "replayed_records": sum(r["records"] for r in state["recoveries"]),
-            "each_kill": state["kills"],
-            "each_recovery": state["recoveries"],
+            "each_kill": state["kills"], "each_recovery": state["recoveries"],
         },
-        "export_identical": True,
-        "check": check,
-        "ok": True,
+        "export_identical": True, "check": check, "ok": True,
     }
     os.makedirs(options.out, exist_ok=True)
     result["plot"] = plot(os.path.join(options.out, "demo.png"),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // EXPECT: a plain number or enum in a struct that lies in a pool
 //
-// A root with a plain number in it: nothing would keep anybody from reading and writing it past the
-// transaction.
+// A root with a plain number in it: nothing would prevent a program from reading and writing it
+// without the transaction.
 #include "../common.hpp"
 
 struct Loose {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // EXPECT: a std::string keeps its text in DRAM
 //
-// A std::string in a pool: its text would lie in the memory of a process that is gone.
+// A std::string in a pool: its text would lie in the memory of a process that has ended.
 #include "../common.hpp"
 
 #include <string>

@@ -2,7 +2,7 @@
 // EXPECT: a plain write of pool data: write tx.x. = value, inside update|selected deleted operator
 // .=
 //
-// The pointer is read through the transaction, but what it points to is written without.
+// The pointer is read through the transaction, but its target is written without it.
 #include "../common.hpp"
 
 int main() {

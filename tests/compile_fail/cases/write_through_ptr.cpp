@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // EXPECT: a plain dereference of a pool pointer: write tx.x.->field
 //
-// A write through a ptr<T> without the transaction, on either step of the way.
+// A write through a ptr<T> without the transaction, on each of the two steps.
 #include "../common.hpp"
 
 int main() {

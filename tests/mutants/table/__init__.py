@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The mutants that are written down: tests of recovery left out, and orders of publication turned
-round.
+"""The mutants that are written down: omitted tests of recovery, and reversed orders of publication.
 
 Each names sites in the sources and what it does to the statements there. No entry names a file, so
 that moving and reformatting the sources leaves the table as it is. Calls of flush and fence are not
 listed here: calls.py finds them.
 
-names.txt has the name of every mutant that there ever was. A new mutant is added there too; one
-that is taken out of the table stays there, and is listed in REMOVED with the reason.
+names.txt has the name of every mutant that ever existed. A new mutant is added there, too; one that
+is removed from the table stays there, and is listed in REMOVED with the reason.
 """
 
 from .blurred import BLURRED
@@ -24,5 +23,5 @@ __all__ = ["MUTANTS", "Mutant", "REMOVED"]
 
 MUTANTS = FLUSH_ALL + CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED + SOFTWRAP
 
-# (name, why it was taken out)
+# (name, why it was removed)
 REMOVED = ()

@@ -4,7 +4,7 @@
 from operations import leave_out, succeed
 from .mutant import Mutant
 
-# Callers of a line that flushes or fences for several of them: each by itself.
+# Callers of a line that flushes or fences for several of them, one at a time.
 CALLERS = (
     Mutant(
         "the fence of a commit record",

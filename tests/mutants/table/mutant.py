@@ -6,9 +6,9 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Mutant:
-    """`name` is unique, and says what is missing or turned round when the mutant is on. `edits` is
+    """`name` is unique, and says what is missing or reversed when the mutant is on. `edits` is
     {site: operation} (sites.py, operations.py). `by` is the program of programs.py that must find
-    it; `explained` says why none can, where that is so.
+    it; `explained` says why none can, if that is so.
     """
 
     name: str

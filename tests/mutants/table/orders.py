@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mutants of orders: what becomes durable, becomes visible or is given up too early."""
+"""Mutants of orders: something becomes durable, becomes visible or is released too early."""
 
 from operations import (
     also_here,
@@ -14,7 +14,7 @@ from operations import (
 )
 from .mutant import Mutant
 
-# The order in which things become durable, become visible or are given up, turned round.
+# The order in which things become durable, become visible or are released, reversed.
 ORDERS = (
     Mutant(
         "a ring's tail before its record is durable",

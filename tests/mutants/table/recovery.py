@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mutants of recovery and of sessions: a test left out, a step left out."""
+"""Mutants of recovery and of sessions: an omitted test, an omitted step."""
 
 from operations import always, exchange, instead, leave_out, never, succeed
 from .mutant import Mutant
 
-# Tests that recovery makes, left out.
+# Tests of recovery, omitted.
 CHECKS = (
     Mutant("a record's checksum", {"record-checksum": always()}),
     Mutant(

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A stand-in for pmemcheck's header: the requests that Perdure makes, counted, and what they were
- * made of. The test provides the functions. Found before a real one, which Debian does not have.
+ * A stand-in for pmemcheck's header: it counts the requests that Perdure makes, and records their
+ * arguments. The test provides the functions. It is found before a real one, which Debian does not
+ * have.
  */
 #pragma once
 #include <stddef.h>
