@@ -150,7 +150,8 @@ struct Stats {
 // clang-format off
 template <class E>
 concept Engine =
-    requires(E& e, typename E::Context& c, std::uint64_t* a, const std::uint64_t* s, std::uint64_t n, Durability d, bool b) {
+    requires(E& e, typename E::Context& c, std::uint64_t* a, const std::uint64_t* s,
+             std::uint64_t n, Durability d, bool b) {
   { E::tm_name } -> std::convertible_to<const char*>;
   { E::identity(Config{}) } -> std::same_as<pool::Identity>;
   { e.context() } -> std::same_as<typename E::Context&>;

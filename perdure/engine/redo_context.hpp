@@ -45,8 +45,8 @@ class RedoContext : public ContextBase<Tm> {
   }
   ~RedoContext() = default;
 
-  /// Takes back what the transaction stored. False: nothing was done, because it has committed (what
-  /// failed came after) or the process is a forked child.
+  /// Takes back what the transaction stored. False: nothing was done, because it has committed
+  /// (what failed came after) or the process is a forked child.
   bool roll_back() noexcept {
     if (!inside_) return false;
     inside_ = false;

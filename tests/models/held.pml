@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The decoupled engine under the strict order (docs/architecture.md): one ring per thread, isolation
- * held through the fence, checkpoints of owned words while transactions run, X from the ids still
+ * The decoupled engine under the strict order (docs/architecture.md): one ring per thread,
+ * isolation held through the fence, checkpoints of owned words while transactions run, X from the ids still
  * in flight. The power is cut at any instant, also in recovery, with caches that have written back
  * any of their lines.
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What tests include of GoogleTest and the standard library, precompiled (PERDURE_PRECOMPILED_HEADERS).
-// A test includes what it uses all the same.
+// What tests include of GoogleTest and the standard library, precompiled
+// (PERDURE_PRECOMPILED_HEADERS). A test includes what it uses all the same.
 #pragma once
 
 #include <gmock/gmock.h>
