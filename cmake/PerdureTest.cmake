@@ -83,7 +83,7 @@ and the options of cmake/PerdureTest.cmake")
   # Other tests compile in two thirds of the time with -O1. The folders named here run for long in
   # code that they compile themselves, or look for races in it: those stay as the library is.
   if(CMAKE_BUILD_TYPE MATCHES "^Rel"
-     AND NOT folder MATCHES "^(conformance|crash|engine|golden|tm)$")
+     AND NOT folder MATCHES "^(conformance|crash|engine|golden|papers|tm)$")
     target_compile_options(${name} PRIVATE -O1)
   endif()
   if(TARGET perdure_test_precompiled)

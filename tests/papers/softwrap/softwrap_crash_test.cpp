@@ -12,8 +12,8 @@
 
 #include "tests/engine/one_engine.hpp"
 #include "tests/engine/recorded.hpp"
-#include "tests/engine/softwrap_forms.hpp"
 #include "tests/engine/watch.hpp"
+#include "tests/papers/softwrap/softwrap_forms.hpp"
 
 namespace perdure::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-#include "tests/log/nvm_suite.hpp"
+#include "tests/papers/rewind/nvm_suite.hpp"
 
 namespace perdure::test {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/log/nvm_suite.hpp"
+#include "tests/papers/rewind/nvm_suite.hpp"
 
 namespace perdure::test {
 namespace {
