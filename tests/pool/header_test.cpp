@@ -295,7 +295,7 @@ TEST_F(HeaderTest, NumbersThatContradict) {
       [](Header& h) { h.ring_count = 129; },
       [](Header& h) { h.ring_bytes = 1ULL << 40; },
       [](Header& h) { h.log_bytes = 0; },
-      [](Header& h) { h.order = Order{7}; },
+      [](Header& h) { h.order = CommitOrder{7}; },
       [](Header& h) { h.append_unit = 5; },
       [](Header& h) { h.layout_bytes = 9999; },
       [](Header& h) { h.root_offset = ~0ULL; },

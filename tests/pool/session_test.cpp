@@ -39,7 +39,7 @@ TEST(Session, EpochRisesDurablyBeforeAnythingElse) {
     }
     ASSERT_TRUE((*pool)->close_clean(epoch * 10).ok());
     EXPECT_EQ(header_of(scratch.path()).clean, 1U);
-    EXPECT_EQ(header_of(scratch.path()).applied, epoch * 10);
+    EXPECT_EQ(header_of(scratch.path()).checkpoint_id, epoch * 10);
   }
 }
 
@@ -297,7 +297,7 @@ TEST(Session, GrowsBesideThreads) {
     });
   }
   for (auto& t : threads) t.join();
-  EXPECT_EQ(header_of(scratch.path()).applied, 48U);
+  EXPECT_EQ(header_of(scratch.path()).checkpoint_id, 48U);
   EXPECT_EQ(header_of(scratch.path()).home_bytes, (*pool)->home_bytes());
 }
 
