@@ -128,5 +128,5 @@ FIGURES = [
                "store "
         "and its share of a flush. Of a small log's time most is page faults: nobody has touched "
         "the mapping. The log itself is flushed, too, before home is stored to: a kill may have "
-        "left it visible only (docs/testing.md)."),
+        "left it visible only (docs/exploring.md)."),
 ]

@@ -137,7 +137,7 @@ class Adding(LimitedCase):
             "import sys; sys.path.insert(0, sys.argv[1]); from report import workloads; "
             "print(workloads.title('counters-8'), workloads.by_structure(['counters-1', 'sps-1']))")
         said = run(sys.executable, "-c", program, self.tree / "bench")
-        self.assertIn("8 of a thousand counters", said)
+        self.assertIn("8 of 1,000 counters", said)
         self.assertIn("'counters': ['counters-1']", said)
 
 

@@ -121,7 +121,7 @@ int run(int argc, char** argv) {
   app.add_flag("--json", json, "print one JSON document");
   app.footer(
       "A failure is printed with the arguments that show it again. What the columns mean: "
-      "docs/testing.md.");
+      "docs/exploring.md.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -144,7 +144,6 @@ TEST_F(StampedPersister, AMediumThatFailsLetsNothingRise) {
   volatile_logs.push_back(std::make_unique<VolatileLog>(1 << 12));
   persister.add(0, *volatile_logs.back());
   faulty->fail(medium::FaultyMedium::Call::fence, 1, EIO);
-  ASSERT_TRUE(persister.reserve(2));
   push(0, 100);
   complete = 1000;
   EXPECT_EQ(Code::io, persister.wait(100).code());
