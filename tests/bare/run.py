@@ -29,8 +29,12 @@ VARIANTS = {
     "gtest": ("libgtest-dev without libgmock-dev", ["libgtest-dev"], {}, False),
     "sqlite": ("libsqlite3-dev", ["libsqlite3-dev"], {}, False),
     "pmemobj": ("libpmemobj-dev", ["libpmemobj-dev"], {}, False),
-    "python": ("another python3 first in PATH, which fails", [],
-               {"usr/local/bin/python3": "#!/bin/sh\necho 'the wrong python3 was run' >&2\nexit 1\n"}, False),
+    "python": (
+        "another python3 first in PATH, which fails",
+        [],
+        {"usr/local/bin/python3": "#!/bin/sh\necho 'the wrong python3 was run' >&2\nexit 1\n"},
+        False,
+    ),
     "user": ("a user that is not root, and sudo", ["sudo"], {}, True),
 }
 COMMANDS = {
@@ -51,24 +55,50 @@ def say(text):
 def arguments():
     listed = "\n".join(f"  {name:10} {what[0]}" for name, what in VARIANTS.items())
     p = argparse.ArgumentParser(
-        prog="./dev bare", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=__doc__.splitlines()[0], epilog=f"variants, and what each has before the "
+        prog="./dev bare",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=__doc__.splitlines()[0],
+        epilog=f"variants, and what each has before the "
         f"command runs:\n{listed}\n\nNeeds root (chroot, mount). Arguments after -- go to the "
-        "command: ./dev bare gtest --command test -- -R layering")
-    p.add_argument("variants", nargs="*", metavar="VARIANT", help="the variants to run; all when none is named")
-    p.add_argument("--command", choices=COMMANDS, default="demo",
-                   help="what is run in the clone (%(default)s); configure: set up, and configure release and dev; "
-                   "package: make the Debian packages outside; install, use and purge them inside")
-    p.add_argument("--packages", type=Path, default=Path("build/package"), metavar="DIR",
-                   help="with --command package: where the packages lie (%(default)s)")
-    p.add_argument("--minutes", type=float, default=90, metavar="N", help="limit for each variant (%(default)s)")
-    p.add_argument("--dir", type=Path, default=Path("build/bare"), help="where systems and logs lie (%(default)s)")
+        "command: ./dev bare gtest --command test -- -R layering",
+    )
+    p.add_argument(
+        "variants", nargs="*", metavar="VARIANT", help="the variants to run; all when none is named"
+    )
+    p.add_argument(
+        "--command",
+        choices=COMMANDS,
+        default="demo",
+        help="what is run in the clone (%(default)s); configure: set up, and configure release "
+        "and dev; "
+        "package: make the Debian packages outside; install, use and purge them inside",
+    )
+    p.add_argument(
+        "--packages",
+        type=Path,
+        default=Path("build/package"),
+        metavar="DIR",
+        help="with --command package: where the packages lie (%(default)s)",
+    )
+    p.add_argument(
+        "--minutes",
+        type=float,
+        default=90,
+        metavar="N",
+        help="limit for each variant (%(default)s)",
+    )
+    p.add_argument(
+        "--dir",
+        type=Path,
+        default=Path("build/bare"),
+        help="where systems and logs lie (%(default)s)",
+    )
     p.add_argument("--fresh", action="store_true", help="make the base system again")
     p.add_argument("--no-ccache", action="store_true", help="do not share the host's ccache")
     p.add_argument("--json", action="store_true", help="print the table as JSON")
     own, more = sys.argv[1:], []
     if "--" in own:
-        own, more = own[:own.index("--")], own[own.index("--") + 1:]
+        own, more = own[: own.index("--")], own[own.index("--") + 1 :]
     args = p.parse_args(own)
     for name in args.variants:
         if name not in VARIANTS:
@@ -83,18 +113,27 @@ def debian_packages(args):
     """The files that --command package installs."""
     found = sorted(args.packages.glob("*.deb")) if args.command == "package" else []
     if args.command == "package" and not found:
-        raise CannotRun(f"found no Debian package in {args.packages}, expected those of ./dev package: run it first")
+        raise CannotRun(
+            f"found no Debian package in {args.packages}, expected those of ./dev package: "
+            "run it first"
+        )
     return found
 
 
 def check_host(repository):
     if os.geteuid() != 0:
-        raise CannotRun("found a user that is not root, expected root: chroot and mount need it; "
-                        "run 'sudo ./dev bare'")
+        raise CannotRun(
+            "found a user that is not root, expected root: chroot and mount need it; "
+            "run 'sudo ./dev bare'"
+        )
     if shutil.which("debootstrap") is None:
         raise CannotRun("found no debootstrap; './dev setup bare' installs it")
-    dirty = subprocess.run(["git", "-C", str(repository), "status", "--porcelain"],
-                           capture_output=True, text=True, check=False).stdout.strip()
+    dirty = subprocess.run(
+        ["git", "-C", str(repository), "status", "--porcelain"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
     if dirty:
         say("the tree has changes that are not committed: what runs is the last commit")
 
@@ -143,7 +182,9 @@ def main():
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise CannotRun(f"{args.dir}: in use by another ./dev bare; name another --dir") from None
+                raise CannotRun(
+                    f"{args.dir}: in use by another ./dev bare; name another --dir"
+                ) from None
             System.remove_left_over(args.dir)
             make_base(args.dir, args.fresh, say)
             for name in args.variants:
@@ -157,7 +198,10 @@ def main():
         width = max(len(row["command"]) for row in rows)
         print(f"{'variant':10} {'command':{width}} {'seconds':>8}  result")
         for row in rows:
-            print(f"{row['variant']:10} {row['command']:{width}} {row['seconds']:8.0f}  {row['result']}")
+            print(
+                f"{row['variant']:10} {row['command']:{width}} {row['seconds']:8.0f}  "
+                f"{row['result']}"
+            )
     return 1 if any(row["result"] != "ok" for row in rows) else 0
 
 

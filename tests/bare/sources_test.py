@@ -50,27 +50,43 @@ class Sources(LimitedCase):
         stub.chmod(0o755)
 
     def test_the_archives_of_this_release_alone(self):
-        self.assertEqual(system.sources(), [("http://one/debian/", "bookworm", ["main", "contrib"]),
-                                            ("http://two/security/", "bookworm-security", ["main"]),
-                                            ("http://one/debian/", "bookworm-updates", ["main"])])
+        self.assertEqual(
+            system.sources(),
+            [
+                ("http://one/debian/", "bookworm", ["main", "contrib"]),
+                ("http://two/security/", "bookworm-security", ["main"]),
+                ("http://one/debian/", "bookworm-updates", ["main"]),
+            ],
+        )
 
     def test_no_archive_of_this_release(self):
         self.says("apt-get", "http://one/ubuntu/|noble|main\n")
-        with self.assertRaisesRegex(system.CannotRun, "no suite 'bookworm', expected the archive of Debian 12"):
+        with self.assertRaisesRegex(
+            system.CannotRun, "no suite 'bookworm', expected the archive of Debian 12"
+        ):
             system.sources()
         self.says("apt-get", "broken", status=100)
         with self.assertRaisesRegex(system.CannotRun, "expected a Debian system with apt"):
             system.sources()
 
     def test_how_the_archives_are_reached(self):
-        self.assertEqual(system.apt_configuration(), 'Acquire::http::Proxy "http://proxy:3128";\nAcquire::Retries "3";\n')
+        self.assertEqual(
+            system.apt_configuration(),
+            'Acquire::http::Proxy "http://proxy:3128";\nAcquire::Retries "3";\n',
+        )
 
     def run_it(self, *arguments, **how):
         """A copy of the command, which another user can read."""
         self.folder.chmod(0o755)
         for name in ("run.py", "system.py"):
             shutil.copy(HERE / name, self.folder)
-        return subprocess.run([sys.executable, "-B", self.folder / "run.py", *arguments], capture_output=True, text=True, check=False, **how)
+        return subprocess.run(
+            [sys.executable, "-B", self.folder / "run.py", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            **how,
+        )
 
     def test_what_is_refused(self):
         done = self.run_it("plain", "windows")

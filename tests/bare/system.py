@@ -39,14 +39,22 @@ def output_of(*command):
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as e:
         words = getattr(e, "stderr", "") or str(e)
-        raise CannotRun(f"{' '.join(command)}: {words.strip()}; expected a Debian system with apt") from None
+        raise CannotRun(
+            f"{' '.join(command)}: {words.strip()}; expected a Debian system with apt"
+        ) from None
     return done.stdout
 
 
 def sources():
     """[(address, suite, [component])] of the host's apt for this release, its main suite first."""
     found = {}
-    listed = output_of("apt-get", "indextargets", "--format", "$(REPO_URI)|$(RELEASE)|$(COMPONENT)", "Created-By: Packages")
+    listed = output_of(
+        "apt-get",
+        "indextargets",
+        "--format",
+        "$(REPO_URI)|$(RELEASE)|$(COMPONENT)",
+        "Created-By: Packages",
+    )
     for line in listed.splitlines():
         address, suite, component = line.split("|")
         if suite == RELEASE or suite.startswith((RELEASE + "-", RELEASE + "/")):
@@ -55,8 +63,10 @@ def sources():
                 components.append(component)
     rows = sorted(((a, s, c) for (a, s), c in found.items()), key=lambda row: row[1])
     if not rows or rows[0][1] != RELEASE:
-        raise CannotRun(f"apt's sources have no suite '{RELEASE}', expected the archive of Debian 12; "
-                        "add it, then 'apt-get update'")
+        raise CannotRun(
+            f"apt's sources have no suite '{RELEASE}', expected the archive of Debian 12; "
+            "add it, then 'apt-get update'"
+        )
     return rows
 
 
@@ -73,8 +83,19 @@ def proxies():
 
 def unshared(*command):
     """The command in mount and process namespaces of its own, which die with this process."""
-    return ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "--pid",
-            "--fork", "--kill-child", *map(str, command)]
+    return [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        *map(str, command),
+    ]
 
 
 def make_base(folder, fresh, say):
@@ -88,9 +109,22 @@ def make_base(folder, fresh, say):
         log = folder / "logs" / "debootstrap.log"
         log.parent.mkdir(exist_ok=True)
         with open(log, "wb") as out:
-            command = unshared("debootstrap", "--variant=minbase", "--include=git,ca-certificates", RELEASE, root, address)
-            code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                  env={**os.environ, "PATH": PATH}, check=False).returncode
+            command = unshared(
+                "debootstrap",
+                "--variant=minbase",
+                "--include=git,ca-certificates",
+                RELEASE,
+                root,
+                address,
+            )
+            code = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env={**os.environ, "PATH": PATH},
+                check=False,
+            ).returncode
         if code != 0:
             raise CannotRun(f"debootstrap ended with {code}, expected 0; its output is {log}")
         shutil.rmtree(Path(root) / "var/cache/apt/archives", ignore_errors=True)
@@ -102,7 +136,9 @@ def make_base(folder, fresh, say):
 def host_ccache():
     """The folder of the host's ccache, if there is one."""
     try:
-        done = subprocess.run(["ccache", "--get-config", "cache_dir"], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["ccache", "--get-config", "cache_dir"], capture_output=True, text=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
     folder = Path(done.stdout.strip())
@@ -141,7 +177,10 @@ class System:
         os.chmod(self.root, 0o755)
         (self.root / "var/cache/apt/archives/partial").mkdir(parents=True, exist_ok=True)
         apt = self.root / "etc/apt"
-        lines = [f"deb {address} {suite} {' '.join(components)}\n" for address, suite, components in sources()]
+        lines = [
+            f"deb {address} {suite} {' '.join(components)}\n"
+            for address, suite, components in sources()
+        ]
         (apt / "sources.list").write_text("".join(lines))
         (apt / "apt.conf.d/90host").write_text(apt_configuration())
         for kind in ("trusted.gpg.d", "keyrings"):  # public keys
@@ -159,27 +198,45 @@ class System:
             path.chmod(0o755)
 
     def copy(self, files, folder):
-        """Copies files of the host's into a folder of the system, which is made if there are any."""
+        """Copies files of the host into a folder of the system, which is made if there are any."""
         for file in files:
             (self.root / folder).mkdir(exist_ok=True)
             shutil.copy(file, self.root / folder)
 
     def install(self, packages):
-        """What the variant has before; leaves no package lists behind, as a bare system has none."""
+        """Installs what the variant has before; leaves no package lists behind, as a bare system
+        has none."""
         if not packages:
             return
-        code = self.run("apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "
-                        + " ".join(packages) + " && apt-get clean && rm -rf /var/lib/apt/lists/*", False, 1200)
+        code = self.run(
+            "apt-get -q update && DEBIAN_FRONTEND=noninteractive"
+            " apt-get -q -y --no-install-recommends install "
+            + " ".join(packages)
+            + " && apt-get clean && rm -rf /var/lib/apt/lists/*",
+            False,
+            1200,
+        )
         if code != 0:
-            raise CannotRun(f"installing {' '.join(packages)} in the bare system ended with {code}; see {self.out.name}")
+            raise CannotRun(
+                f"installing {' '.join(packages)} in the bare system ended with {code}; "
+                f"see {self.out.name}"
+            )
 
     def clone(self, repository, as_user):
         home = self._home(as_user)
         if as_user:
-            self._must(f"useradd --create-home --shell /bin/bash {USER} && "
-                       f"echo '{USER} ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/{USER} && chmod 440 /etc/sudoers.d/{USER}")
+            self._must(
+                f"useradd --create-home --shell /bin/bash {USER} && "
+                f"echo '{USER} ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/{USER} && "
+                f"chmod 440 /etc/sudoers.d/{USER}"
+            )
         target = self.root / home.lstrip("/") / "perdure"
-        subprocess.run(["git", "clone", "-q", "--no-hardlinks", repository, target], check=True, stdout=self.out, stderr=self.out)
+        subprocess.run(
+            ["git", "clone", "-q", "--no-hardlinks", repository, target],
+            check=True,
+            stdout=self.out,
+            stderr=self.out,
+        )
         if as_user:
             self._must(f"chown -R {USER}:{USER} {home}/perdure")
 
@@ -202,17 +259,27 @@ class System:
                 environment[name] = os.environ[name]
         if self.ccache:
             environment["CCACHE_DIR"] = "/ccache"
-            if as_user:  # the host's files are not the user's: it reads them, and has its own folder for what is in the making
+            if as_user:  # it only reads the host's files; its own temporary ones lie elsewhere
                 environment["CCACHE_READONLY"] = "1"
                 environment["CCACHE_TEMPDIR"] = "/tmp/ccache"
-        inside = ["chroot", self.root, "/usr/bin/env", "-i", *(f"{k}={v}" for k, v in environment.items())]
+        inside = [
+            "chroot",
+            self.root,
+            "/usr/bin/env",
+            "-i",
+            *(f"{k}={v}" for k, v in environment.items()),
+        ]
         if as_user:
             inside += ["runuser", "-u", USER, "--"]
         inside += ["bash", "-c", f"cd {folder} && {command}"]
         # The first process of a process namespace must reap the others, which a shell does.
         shell = MOUNTS + 'shift 2\n"$@"\n'
-        process = subprocess.Popen(unshared("bash", "-c", shell, "bare", self.root, self.ccache or "", *inside),
-                                   stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.out)
+        process = subprocess.Popen(
+            unshared("bash", "-c", shell, "bare", self.root, self.ccache or "", *inside),
+            stdin=subprocess.DEVNULL,
+            stdout=self.out,
+            stderr=self.out,
+        )
         try:
             return process.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -191,7 +191,8 @@ def check_licences(root):
     for folder in SOURCE_FOLDERS:
         candidates += sorted((root / folder).rglob("*"))
     for path in candidates:
-        if not path.is_file() or NOT_KEPT & set(path.relative_to(root).parts) or not is_source(path):
+        if (not path.is_file() or NOT_KEPT & set(path.relative_to(root).parts)
+                or not is_source(path)):
             continue
         with path.open(encoding="utf-8", errors="replace") as file:
             # The second line, after a #! line.

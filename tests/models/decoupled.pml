@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The decoupled engine under the pipelined order (docs/architecture.md): Perform draws ids and
- * changes the mapping, Persist writes groups to one ring and acknowledges, Reproduce copies the mapping to
- * the data region and releases records. The power is cut at any instant, with caches that have
- * written back any of their lines; so is recovery, which then runs once more.
+ * changes the mapping, Persist writes groups to one ring and acknowledges, Reproduce copies the
+ * mapping to the data region and releases records. The power is cut at any instant, with caches
+ * that have written back any of their lines; so is recovery, which then runs once more.
  *
  * Each transaction n stores n to both words of the pool. A state is therefore whole when both are
  * equal, and nothing acknowledged is lost when they are not below `durable`.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The decoupled engine under the strict order (docs/architecture.md): one ring per thread,
- * isolation held through the fence, checkpoints of owned words while transactions run, X from the ids still
- * in flight. The power is cut at any instant, also in recovery, with caches that have written back
- * any of their lines.
+ * isolation held through the fence, checkpoints of owned words while transactions run, X from the
+ * ids still in flight. The power is cut at any instant, also in recovery, with caches that have
+ * written back any of their lines.
  *
  * Thread 0's n-th transaction stores n to a and b, and to the heap's bits. Thread 1's reads a and
  * stores that to c. Recovery must give: a == b == bits (whole transactions), c <= a (no transaction

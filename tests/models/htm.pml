@@ -59,7 +59,8 @@ proctype thread(byte me; byte transactions) {
      fi;
      /* HTM-1: a bound of the timestamp to come */
      if :: w < 2 -> buffer(me, counter) :: else fi;
-     d_step {                                            /* it begins with a load: the line comes from its owner */
+     /* it begins with a load: the line comes from its owner */
+     d_step {
        inside[me] = true; aborted[me] = false; owned[me] = 0; stored[me] = 0;
        if
        :: inside[1 - me] && (owned[1 - me] & (1 << r)) != 0 ->

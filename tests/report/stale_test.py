@@ -150,7 +150,10 @@ class Stale(LimitedCase):
         self.assertIn("found no git repository", measure())
 
     def test_what_a_run_writes_itself_is_no_change(self):
-        self.write({"papers/rewind/rewind.hpp": "", "papers/rewind/figures.md": "", "papers/figures/run.py": ""})
+        self.write({
+            "papers/rewind/rewind.hpp": "", "papers/rewind/figures.md": "",
+            "papers/figures/run.py": ""
+        })
         git(self.root, "init", "-q")
         git(self.root, "add", ".")
         git(self.root, "commit", "-qm", "one")
