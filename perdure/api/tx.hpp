@@ -306,27 +306,52 @@ class Ref {
   T operator=(const Ref&) && = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
   void operator=(const T&) const& = delete;  // auto x = tx(f) names the field: write tx(f) = value
   // clang-format on
-  // clang-format off
-  /// Adds to the field; returns the new value. Another tx(field) stands for its value, here and below.
-  template <class U> T operator+=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::plus<>()); }
+  /// Adds to the field; returns the new value. Another tx(field) stands for its value, here and
+  /// below.
+  template <class U>
+  T operator+=(U&& u) && {
+    return with(detail::value_of(std::forward<U>(u)), std::plus<>());
+  }
   /// Takes away from the field; returns the new value.
-  template <class U> T operator-=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::minus<>()); }
+  template <class U>
+  T operator-=(U&& u) && {
+    return with(detail::value_of(std::forward<U>(u)), std::minus<>());
+  }
   /// Multiplies the field; returns the new value.
-  template <class U> T operator*=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::multiplies<>()); }
+  template <class U>
+  T operator*=(U&& u) && {
+    return with(detail::value_of(std::forward<U>(u)), std::multiplies<>());
+  }
   /// Divides the field; returns the new value.
-  template <class U> T operator/=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::divides<>()); }
+  template <class U>
+  T operator/=(U&& u) && {
+    return with(detail::value_of(std::forward<U>(u)), std::divides<>());
+  }
   /// Leaves the field's remainder; returns the new value.
-  template <class U> T operator%=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::modulus<>()); }
+  template <class U>
+  T operator%=(U&& u) && {
+    return with(detail::value_of(std::forward<U>(u)), std::modulus<>());
+  }
   /// Keeps the bits that are in both; returns the new value.
-  template <class U> T operator&=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::bit_and<>()); }
+  template <class U>
+  T operator&=(U&& u) && {
+    return with(detail::value_of(std::forward<U>(u)), std::bit_and<>());
+  }
   /// Adds bits to the field; returns the new value.
-  template <class U> T operator|=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::bit_or<>()); }
+  template <class U>
+  T operator|=(U&& u) && {
+    return with(detail::value_of(std::forward<U>(u)), std::bit_or<>());
+  }
   /// Turns bits of the field over; returns the new value.
-  template <class U> T operator^=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::bit_xor<>()); }
+  template <class U>
+  T operator^=(U&& u) && {
+    return with(detail::value_of(std::forward<U>(u)), std::bit_xor<>());
+  }
   /// Adds 1; returns the new value.
   T operator++() && { return put(static_cast<T>(load() + 1)); }
   /// Takes away 1; returns the new value.
   T operator--() && { return put(static_cast<T>(load() - 1)); }
+  // clang-format off
   template <class U> void operator+=(const U&) const& = delete;  // auto x = tx(f) names the field: write tx(f) += value
   template <class U> void operator-=(const U&) const& = delete;  // auto x = tx(f) names the field: write tx(f) -= value
   void operator++() const& = delete;  // auto x = tx(f) names the field: write ++tx(f)

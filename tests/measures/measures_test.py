@@ -71,6 +71,10 @@ class Text(MadeUp):
         self.assertEqual(self.long_lines("tests/mutants/table.py", literal, comment), 1)
         self.assertEqual(self.long_lines("tests/other/table.py", literal, comment), 3)
 
+    def test_messages_of_deleted_members_are_exempt(self):
+        self.assertEqual(self.long_lines("perdure/api/a.hpp", f"void f() = delete;  // {WIDE}"), 0)
+        self.assertEqual(self.long_lines("perdure/api/a.hpp", f"void f();  // {WIDE}"), 1)
+
     def test_what_makes_the_papers_pages_is_not_exempt(self):
         self.assertEqual(self.long_lines("papers/figures/page.py", WIDE), 1)
         self.assertEqual(self.long_lines("papers/rewind/README.md", WIDE), 2)
