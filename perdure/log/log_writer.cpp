@@ -24,22 +24,6 @@ void LogWriter::add(int slot, VolatileLog& log) noexcept {
          !used_logs_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}
 }
 
-VolatileLog* LogWriter::log_of(std::uint64_t id, VolatileLog::Item& item) noexcept {
-  const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
-  for (int i = 0; i < n; ++i) {
-    // The log that had the last one is tried first: a busy thread has runs of ids.
-    const int at = (last_log_ + i) % n;
-    // pairs with add
-    VolatileLog* const log = logs_[static_cast<std::size_t>(at)].load(std::memory_order_acquire);
-    if (log == nullptr) continue;
-    item = log->front_seen();
-    if (item.id != id) continue;
-    last_log_ = at;
-    return log;
-  }
-  return nullptr;
-}
-
 void LogWriter::look() noexcept {
   const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
   for (int i = 0; i < n; ++i)

@@ -153,7 +153,21 @@ class LogWriter {
     }
   }
   /// The volatile log whose front is transaction `id`, or null.
-  VolatileLog* log_of(std::uint64_t id, VolatileLog::Item& item) noexcept;
+  [[gnu::always_inline]] VolatileLog* log_of(std::uint64_t id, VolatileLog::Item& item) noexcept {
+    const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
+    for (int i = 0; i < n; ++i) {
+      // The log that had the last one is tried first: a busy thread has runs of ids.
+      const int at = (last_log_ + i) % n;
+      // pairs with add
+      VolatileLog* const log = logs_[static_cast<std::size_t>(at)].load(std::memory_order_acquire);
+      if (log == nullptr) continue;
+      item = log->front_seen();
+      if (item.id != id) continue;
+      last_log_ = at;
+      return log;
+    }
+    return nullptr;
+  }
   void take(VolatileLog& log, const VolatileLog::Item& item) noexcept {
     gathered_bytes_ += bytes_for(item.words);
     log.pop(item);
