@@ -3,7 +3,7 @@
 // Engine: the concept, and the laws that every engine obeys. An engine combines five choices: where
 // stores go, which log it has, when it persists, when the data region is written, and what isolates
 // transactions. Each engine lies in a folder of its own; registry.hpp lists the instances of the
-// product's.
+// product.
 //
 // Laws (conformance tests run on every registered engine and medium):
 //   LAW-1  After any crash the recovered state is the result of a set S of committed transactions,
