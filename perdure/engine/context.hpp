@@ -125,7 +125,8 @@ class ContextBase {
   ///   persist(id)  Makes the transaction durable, as above: its log, then what it stores to the
   ///                data region. Each engine decides the order of the heap's bits, fences and
   ///                locks.
-  ///   finish()     Ends the context's transaction, after its locks are released.
+  ///   finish()     Ends the context's transaction, after its locks are released: it clears
+  ///                inside_, ops_ and what the engine has gathered.
   /// Returns the id. Throws what prepare() and the TM's commit throw. Throws error(poisoned) after
   /// the end where the transaction, or one that it depends on, may be lost.
   template <class Engine, class Prepare, class Persist, class Finish>

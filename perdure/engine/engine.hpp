@@ -2,7 +2,8 @@
 //
 // Engine: the concept, and the laws that every engine obeys. An engine combines five choices: where
 // stores go, which log it has, when it persists, when the data region is written, and what isolates
-// transactions. Each engine lies in a folder of its own; registry.hpp lists the instances.
+// transactions. Each engine lies in a folder of its own; registry.hpp lists the instances of the
+// product.
 //
 // Laws (conformance tests run on every registered engine and medium):
 //   LAW-1  After any crash the recovered state is the result of a set S of committed transactions,
@@ -81,8 +82,8 @@ struct Recovery {
   /// The pool was closed in order: there was nothing to recover.
   bool was_clean = true;
   /// Records of the log, transactions in them and their bytes that were replayed (or rolled back).
-  std::uint64_t records = 0, transactions = 0, bytes = 0;  ///< replayed (or rolled back)
-  std::uint64_t rolled_back = 0;                           ///< transactions undone (undo logs)
+  std::uint64_t records = 0, transactions = 0, bytes = 0;
+  std::uint64_t rolled_back = 0;  ///< transactions undone (undo logs)
   /// The newest transaction that the pool holds.
   std::uint64_t last_id = 0;
   /// How long recovery took.
@@ -127,9 +128,12 @@ struct Stats {
 };
 
 /// An engine instance E. It is built after recovery and start_session and destroyed before the
-/// OpenPool. Context: one thread's transaction.
-///   E::tm_name                       the name of its concurrency control; the registry has the
-///                                    instance's names
+/// OpenPool. Context: one thread's transaction. The concept below checks the calls that a user's
+/// transaction makes; opening, the retry loop and the registry need the other members of this list.
+/// Those marked (kit) come from ContextBase, HomeAtCommit or RedoEngine: README.md says which.
+///   E::name                          what the tags give as the family, 1 to 31 bytes
+///   E::tm_name                       (kit) the name of its concurrency control; the registry has
+///                                    the instance's names
 ///   E::identity(config)              what creation writes in the header (order, rings)
 ///   E::recover(file, report)         called for a pool that was not closed in order: makes the
 ///                                    data region the state of set S, and says in report.last_id up
@@ -137,16 +141,23 @@ struct Stats {
 ///                                    header alone
 ///   E::prepare_log(file)             optional: allocates what a session needs of the log before
 ///                                    its first transaction (ALLOC-1)
-///   E::view_policy                   how the data is mapped
+///   E::view_policy                   (kit) how the data is mapped
 ///   E::ring_records                  its rings hold the records of log/record.hpp; other engines
 ///                                    have their own logs
 ///   E::supported()                   optional: whether this machine can run it
-///   E::pipelined_only                   optional: it can't open a pool of the strict order
-///   context()                        the calling thread's context
-///   context.begin(update), read(a), write(a, v), write_words(a, src, n), alloc(n), free(p),
-///   direct(), commit(d), rollback(), backoff()
-///   wait_for_log_space(context, needed), wait(id), durable_id(), close(), checkpoint(), stats()
-///   strict()                           a commit that has returned is durable (strict order)
+///   E::pipelined_only                optional: it can't open a pool of the strict order
+///   E(file, config, recovery)        OpenPool&, const Config&, const Recovery&
+///   core()                           (kit) its EngineBase
+///   context()                        the calling thread's context, from Contexts::get
+///   context.inside(), in_view(), begin(update), read(a), direct(), backoff(), mine(exception)
+///                                    (kit)
+///   context.write(a, v), write_words(a, src, n), alloc(n), free(p), commit(d), rollback()
+///   wait_for_log_space(context, needed)
+///                                    called by run() after a transaction threw LogFull and was
+///                                    rolled back; returns when another run may succeed
+///   wait(id), durable_id()           (kit)
+///   strict()                         (kit) a commit that has returned is durable (strict order)
+///   checkpoint(), close(), stats()
 // clang-format off
 template <class E>
 concept Engine =

@@ -128,9 +128,9 @@ class EngineBase {
   StatWriter page_;
 };
 
-/// Decides which of a context's commits update the live page: the first, then the 2nd, 4th, ...
-/// after it, up to one in 4,096 (one in 64 where a fence is a sync). So a program that becomes idle
-/// has shown at least half of its last commits.
+/// Decides which of a context's commits update the live page: the first, then one after 2 more, 4
+/// more, ..., up to one in 4,096 (one in 64 where a fence is a sync). So a program that becomes
+/// idle has shown at least half of its commits, or all but the last 4,096 (64).
 class ShowTimer {
  public:
   explicit ShowTimer(bool fence_is_sync) noexcept : most_(fence_is_sync ? 64 : 4096) {}

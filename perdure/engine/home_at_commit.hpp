@@ -2,8 +2,9 @@
 //
 // The part that engines share whose commits are synchronous: the committing thread makes its log
 // durable within its TM's commit. An id is returned only after its record is durable (the strict
-// order), so wait() does nothing. Each thread has its own log; threads beyond the
-// configured number share the last one. README.md says what an engine adds.
+// order), so wait() does nothing. The data region is mapped itself, without a DRAM copy: an engine
+// stores to it through the medium. The logs are the engine's own, in a ThreadLogs with one for each
+// of the rings that a_log_each() asks for. README.md says what an engine adds.
 // Thread safety: any thread.
 #pragma once
 
@@ -45,6 +46,7 @@ class HomeAtCommit {
     return s;
   }
 
+  /// For E::identity: the strict order, and one ring for each configured thread.
   static pool::Identity a_log_each(const Config& config) {
     pool::Identity who;
     who.order = pool::CommitOrder::strict;

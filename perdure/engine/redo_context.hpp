@@ -2,7 +2,10 @@
 //
 // RedoContext: the commit of a RedoEngine's transaction, in both orders, and what it needs: the
 // redo record that the transaction's stores are gathered in, its log, and its volatile log. The
-// stores are the engine's own. Thread safety: used by its thread alone.
+// stores are the engine's own: write(), write_words(), alloc() and free() put each into record_
+// (SHADOW-2) before they store it through tm_, and commit() chooses between commit_read_only(),
+// commit_strict() and commit_pipelined(). shadow/shadow.hpp is the shortest example.
+// Thread safety: used by its thread alone.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +31,8 @@ class RedoContext : public ContextBase<Tm> {
   using Base::core_, Base::heap_, Base::inside_, Base::ops_, Base::row_, Base::shows_, Base::tm_,
       Base::update_, Base::view_;
 
-  /// `volatile_words` and `unbounded` are the volatile log's (volatile_log.hpp).
+  /// `marks` receives the lines that heap ops change; null where the data region is not written
+  /// from the mapping. `volatile_words` and `unbounded` are the volatile log's (volatile_log.hpp).
   RedoContext(Engine& engine, int slot, const Marks* marks, std::uint64_t volatile_words,
               bool unbounded)
       : Base(engine.tm_, engine.core_, slot),
@@ -110,7 +114,7 @@ class RedoContext : public ContextBase<Tm> {
   }
 
   /// Commits in the pipelined order. Log space is promised before the id is drawn (LOGWRITER-3,
-  /// log_writer.hpp).
+  /// log_writer.hpp). `drawn(id)` and `ended()` as in commit_strict().
   template <class Drawn, class Ended>
   std::uint64_t commit_pipelined(Durability durability, Drawn&& drawn, Ended&& ended) {
     const std::uint64_t words = record_.payload_words();

@@ -5,15 +5,14 @@
 // own: by checkpoints from the copy (shadow/), or by replay of the log (papers/dudetm).
 //
 // A pool keeps one of two commit orders, in its header:
-//   strict       One ring per thread. STRICT-1: the record is appended and fenced before
-//                         isolation ends, so whatever a transaction read or overwrote was durable
-//                         before it drew its id, and the set of durable transactions is closed
-//                         under reads and overwrites. One fence per commit. Recovery replays every
-//                         valid record above the checkpoint id.
-//   pipelined  Isolation ends at once. Records go through volatile logs and one log
-//                         writer to one ring, in id order (log_writer.hpp). PIPELINED-1: what is
-//                         durable is a prefix of the commit order, and acknowledgements wait for
-//                         the durable id. Recovery takes the prefix.
+//   strict     One ring per thread. STRICT-1: the record is appended and fenced before isolation
+//              ends, so whatever a transaction read or overwrote was durable before it drew its id,
+//              and the set of durable transactions is closed under reads and overwrites. One fence
+//              per commit. Recovery replays every valid record above the checkpoint id.
+//   pipelined  Isolation ends at once. Records go through volatile logs and one log writer to one
+//              ring, in id order (log_writer.hpp). PIPELINED-1: what is durable is a prefix of the
+//              commit order, and acknowledgements wait for the durable id. Recovery takes the
+//              prefix.
 // A pool's background thread makes durable what no thread waits for, and writes the data region.
 // `Derived` has these members for it:
 //   follow_log(nap)           does a step of writing the data region; returns whether there may be
@@ -21,8 +20,11 @@
 //   nothing_to_follow()       returns whether nothing of that remains
 //   persists_in_background()  returns whether the thread makes transactions durable by itself
 //   persist(nap)              optional: replaces the one below
-// It also has checkpoint(), stats(), and last_recorded(): the newest transaction whose commit has
-// returned, as records count transactions.
+//   wait(id)                  optional: replaces the one below
+// It also has identity(), context(), wait_for_log_space(), checkpoint(), stats() and
+// last_recorded(): the newest transaction whose commit has returned, as records count transactions.
+// Its destructor calls background_.stop(). RedoEngine and RedoContext are its friends, where these
+// members are private. instances.cpp instantiates RedoEngine<Derived, Tm, Writer> beside Derived.
 // Thread safety: any thread, unless a call says otherwise.
 #pragma once
 
@@ -98,13 +100,14 @@ class RedoEngine {
   bool persist(std::chrono::microseconds nap);
   /// Pauses after a small record. The parameters are what had been written before it.
   void pause_after(std::uint64_t bytes_before, std::uint64_t transactions_before);
+  /// Sets all of `stats` except the checkpoint id, the checkpoints and what only Derived counts.
   void fill(Stats& stats) const;
 
   EngineBase core_;
   typename Tm::Shared tm_;
   const bool strict_;
-  ThreadLogs<log::Ring> rings_;
-  std::atomic<bool> async_seen_{false};
+  ThreadLogs<log::Ring> rings_;          // strict: one per thread; pipelined: one
+  std::atomic<bool> async_seen_{false};  // a commit was asynchronous
   Writer writer_;
   Background background_{[this] { background(); }};
 

@@ -2,8 +2,8 @@
 //
 // ThreadLogs: one log per writing thread. Threads beyond the number of logs, which a pool's header
 // fixes, share the last one: a transaction holds its turn there from its first record to its end.
-// Thread safety: add() before any other thread; of() and operator[] any thread; a Use belongs to
-// one thread. What the logs themselves allow is theirs to say.
+// Thread safety: add() is called before any other thread uses the object; any thread may call of()
+// and operator[]; a Use belongs to one thread. Each log states its own thread safety.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class ThreadLogs {
     return *places_[std::min(static_cast<std::size_t>(slot), places_.size() - 1)];
   }
 
-  /// One thread's use of its log. There is one log at least.
+  /// One thread's use of its log. Precondition: at least one log was added.
   class Use {
    public:
     Use(ThreadLogs& logs, int slot)
@@ -49,15 +49,16 @@ class ThreadLogs {
     [[nodiscard]] bool shares() const noexcept { return shares_; }
     /// Whether no other thread writes to the log now: it is not shared, or this thread's turn.
     [[nodiscard]] bool ours() const noexcept { return !shares_ || turn_.owns_lock(); }
-    /// Before a transaction's first record; again: nothing.
+    /// Call this before a transaction's first record: it waits for the turn, where the log is
+    /// shared. A repeated call does nothing.
     void begin() {
       if (__builtin_expect(shares_ && !turn_.owns_lock(), 0)) turn_.lock();
     }
-    /// The transaction has ended; without begin(): nothing.
+    /// Call this when the transaction has ended. Without begin() it does nothing.
     void end() noexcept {
       if (__builtin_expect(turn_.owns_lock(), 0)) turn_.unlock();
     }
-    /// Between transactions: the turn, until the result is destroyed.
+    /// Takes the turn until the result is destroyed, for a caller that does not hold it by begin().
     [[nodiscard]] std::unique_lock<std::mutex> hold() { return std::unique_lock(place_.turn); }
 
    private:

@@ -6,7 +6,7 @@
 //
 // Crash invariants:
 // REDO-1 Entries are applied in id order.
-// REDO-2 Everything applied is flushed and fenced before the checkpoint id (`applied`) says so.
+// REDO-2 Everything applied is flushed and fenced before the checkpoint id says so.
 // REDO-3 Applying again, over a data region that is as new or newer, ends in the same state (values
 // are whole words; for heap ops see heap.hpp).
 // REDO-4 What recovery relies on is durable before anything rests on it: a process that was killed

@@ -3,11 +3,11 @@
 // VolatileLog: a thread's committed but not yet persisted transactions, in DRAM (DudeTM section
 // 3.2: the volatile log region).
 //
-// A ring of transactions (id, words, payload) between the thread that commits and whoever persists.
-// A payload never wraps: one that would is put at the start, with a skip mark before. A payload of
-// more than a quarter of the ring goes by pointer. One that is `unbounded` (DudeTM-Inf, section
-// 5.1) never is full: it goes on in a ring of twice the size, and the old one goes when it has been
-// read.
+// A ring of transactions (id, words, payload) between the thread that commits and the thread that
+// runs the log writer. A payload never wraps: one that would is put at the start, with a skip mark
+// before it. Of a payload of more than a quarter of the ring, the ring holds a pointer. An
+// `unbounded` log (DudeTM-Inf, section 5.1) is never full: it continues in a ring of twice the
+// size, and the old ring is freed when it has been read.
 // Thread safety: push by one thread; front/pop by one thread at a time (the persister's lock).
 #pragma once
 
