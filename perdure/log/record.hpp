@@ -44,7 +44,7 @@ inline constexpr std::uint64_t id_mask = (std::uint64_t{1} << 48) - 1;
 inline constexpr std::uint64_t max_count = (1 << 20) - 1;
 
 /// group: several transactions, one after another. combined: several transactions' heap ops and the
-/// last value of each of their words (engine/shadow/combiner.hpp). packed: a combined record's
+/// last value of each of their words (papers/dudetm/combiner.hpp). packed: a combined record's
 /// payload, compressed. combined and packed are a feature of the pool (pool/features.hpp).
 enum class RecordKind : std::uint8_t { commit = 1, group = 2, undo = 3, combined = 4, packed = 5 };
 enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, before = 5 };

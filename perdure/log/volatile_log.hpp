@@ -3,7 +3,7 @@
 // VolatileLog: a thread's committed but not yet persisted transactions, in DRAM (DudeTM section
 // 3.2: the volatile log region).
 //
-// A ring of transactions (id, words, payload) between the thread that commits and whoever persists.
+// A ring of transactions (id, words, payload) between the thread that commits and the log writer.
 // A payload never wraps: one that would is put at the start, with a skip mark before. A payload of
 // more than a quarter of the ring goes by pointer. One that is `unbounded` (DudeTM-Inf, section
 // 5.1) never is full: it goes on in a ring of twice the size, and the old one goes when it has been
