@@ -183,8 +183,9 @@ int run(App& app) {
   for (const auto& problem : found.problems)
     fmt::print(stderr, "perdure: {}: {}\n", arguments.path, problem);
   if (!app.json)
-    fmt::print("{}\n", found.problems.empty()
-                           ? "no problem found"
+    fmt::print("{}\n", found.problems.empty() ? "no problem found"
+                       : found.problems.size() == 1
+                           ? "1 problem found"
                            : fmt::format("{} problems found", found.problems.size()));
   return found.problems.empty() ? exit_ok : exit_problem;
 }

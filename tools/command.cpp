@@ -122,6 +122,9 @@ bool App::parse(int argc, char** argv) {
     parsed_->parse(argc, argv);
     return true;
   } catch (const CLI::ParseError& e) {
+    // CLI11 says only that a subcommand is required, whatever was given in its place.
+    if (e.get_exit_code() != 0 && argc > 1 && *argv[1] != '-' && parsed_->get_subcommands().empty())
+      throw UsageError("found '" + std::string(argv[1]) + "', expected one of perdure's commands");
     if (e.get_exit_code() != 0) throw UsageError(e.what());
     parsed_->exit(e);  // prints the help or the version
     return false;

@@ -132,7 +132,9 @@ template <class Root, class... Instances>
 class Pool<Root, engines<Instances...>> {
   static_assert(sizeof...(Instances) > 0, "perdure::Pool: the list of engines is empty");
   static_assert(std::is_trivially_destructible_v<Root>,
-                "perdure::Pool: a root object has no destructor");
+                "perdure::Pool: a root object has no destructor: hold text and elements in "
+                "perdure::string, perdure::vector, perdure::map, ..., which lie in the pool, not "
+                "in std::string or other classes that own memory");
 
  public:
   /// Opens or creates the pool. Throws perdure::error and nothing else: io, busy, corrupt,
@@ -222,8 +224,8 @@ class Pool<Root, engines<Instances...>> {
       static_assert(detail::leaves_a_transaction<R>,
                     "perdure: update()'s lambda must not return a pool pointer, reference or "
                     "cursor, nor a value that holds one, "
-                    "out of its transaction: return copies of what it names (a pointer to DRAM "
-                    "leaves by a captured variable)");
+                    "out of its transaction: return copies of what it names (a pointer to memory "
+                    "outside the pool may leave in a captured variable)");
       Root& root = *root_;
       if constexpr (std::is_void_v<R>) {
         const std::uint64_t id =
@@ -273,8 +275,8 @@ class Pool<Root, engines<Instances...>> {
       static_assert(detail::leaves_a_transaction<R>,
                     "perdure: view()'s lambda must not return a pool pointer, reference or cursor, "
                     "nor a value that holds one, "
-                    "out of its transaction: return copies of what it names (a pointer to DRAM "
-                    "leaves by a captured variable)");
+                    "out of its transaction: return copies of what it names (a pointer to memory "
+                    "outside the pool may leave in a captured variable)");
       const Root& root = *root_;
       const auto seen = [&](std::uint64_t id) {
         if (durability != Durability::async && id != engine::joined)

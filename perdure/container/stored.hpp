@@ -32,9 +32,11 @@ struct stored {
                       std::is_same_v<std::remove_cv_t<std::remove_pointer_t<T>>, char>),
                 "perdure: a string_view or char* in a pool would point at memory that is gone "
                 "after a restart: use std::string");
-  static_assert(plain_value<T>,
-                "perdure: a container's key, value or element is std::string or a trivially "
-                "copyable type (held inline, no pointers to DRAM)");
+  static_assert(
+      plain_value<T>,
+      "perdure: a container's key, value or element is std::string or a trivially "
+      "copyable type (held inline, no pointers to DRAM); store a struct of p<> fields or "
+      "containers as an object of its own, made by perdure::make<T>(tx), and its T* here");
   using field = p<T>;
   using raw = T;         ///< what a field holds
   using arg = const T&;  ///< how a value is passed in

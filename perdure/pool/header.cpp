@@ -56,7 +56,7 @@ std::string contradiction(const Header& h) {
 }
 
 Status not_a_pool(const std::string& path, const std::string& found) {
-  return failure(Code::incompatible, path, found, "a perdure pool (it begins with \"PERDURE\")",
+  return failure(Code::incompatible, path, found, "a perdure pool, which begins with \"PERDURE\"",
                  "correct the path; nothing was written");
 }
 
@@ -130,7 +130,8 @@ std::string engine_tag(std::string_view name) {
 Status other_layout(const std::string& path, const Header& h, std::string_view mine) {
   const std::string_view theirs = layout_text(h);
   const std::string advice =
-      "open it with the root type that made it, or export it and load the export into a new pool";
+      "open it with the root type that made it; after a change of the type, copy the data into a "
+      "new pool by a program that has both types";
   for (std::size_t n = 0;; ++n) {
     const std::string_view found = line_of(theirs, n), expected = line_of(mine, n);
     if (found.empty() && expected.empty()) break;
