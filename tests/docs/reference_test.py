@@ -22,16 +22,16 @@ COPIED = ("CMakeLists.txt", "docs/doxygen", "perdure", "testing")
 # name -> (header, what is replaced there, by what, doxygen's message)
 PLANTED = {
     "member of a class": (
-        "perdure/container/vector.hpp", "  /// f(T&) changes the element.\n", "",
+        "perdure/container/vector.hpp", "  /// Calls f(T&), which changes the element.\n", "",
         "Member update(Tx &tx, std::uint64_t i, F &&f) (function) of class perdure::vector is not"),
-    "class": ("perdure/api/options.hpp", "/// What close() did.\n", "",
+    "class": ("perdure/api/options.hpp", "/// The result of close().\n", "",
               "Compound perdure::CloseReport is not documented"),
     "function": (
         "perdure/api/tx.hpp",
-        "/// Frees an object's block. What it owns is the caller's to free before.\n", "",
+        "/// Frees an object's block. The caller frees what the object owns before.\n", "",
         "Member destroy(TxT &tx, T *object) (function) of namespace perdure is not documented"),
     "function in C": (
-        "perdure/perdure.h", "/* The pool that a transaction runs on. */\n", "",
+        "perdure/perdure.h", "/* Returns the pool that a transaction runs on. */\n", "",
         "Member perdure_pool_of(perdure_tx *tx) (function) of file perdure.h is not documented"),
     "second member of a declaration": (
         "perdure/perdure.h", "  uint64_t checkpoints;",
