@@ -118,8 +118,8 @@ class CallErrors : public ::testing::TestWithParam<Case> {
     const auto seen = code_of([&] { there = steps_in(pool); });
     // If there is no memory for the pool's own thread, that poisons the pool.
     EXPECT_TRUE(seen == Code::ok ||
-                (seen == Code::poisoned && (a.code == Code::poisoned || a.code == Code::io ||
-                                            (a.bad_alloc && a.later))))
+                (seen == Code::poisoned &&
+                 (a.code == Code::poisoned || a.code == Code::io || (a.bad_alloc && a.later))))
         << a.what << ": " << a.text;
     EXPECT_EQ(there, n);
     { const TestPool gone = std::move(pool); }
