@@ -22,7 +22,7 @@ from limits import LimitedCase  # noqa: E402
 
 ROOT = (SOURCE / "CMakeLists.txt").read_text()
 VERSION = re.search(r"project\(perdure VERSION (\S+)", ROOT)[1]
-OPTIONS = set(re.findall(r"^option\((PERDURE_\w+) ", ROOT, re.M))
+OPTIONS = set(re.findall(r"^option\((PERDURE_\w+)\s", ROOT, re.M))
 PORT = SOURCE / "packaging" / "vcpkg" / "perdure"
 CONAN = SOURCE / "packaging" / "conan"
 STAND_INS = """
