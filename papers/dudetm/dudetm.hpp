@@ -240,6 +240,11 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
       }
     }
   }
+  // Called after a commit: its pages may be evicted, and restarts are counted from 0 again.
+  void end_pages() noexcept {
+    leave_pages();
+    page_restarts_ = 0;
+  }
   std::uint64_t commit_read_only(Durability durability);
   std::uint64_t commit_unpromised(Durability durability);
 
@@ -259,10 +264,7 @@ std::uint64_t Dudetm<Tm>::Context::commit(Durability durability) {
   if (record_.empty()) return commit_read_only(durability);
   if (core_.forked()) core_.refuse();
   const auto drawn = [this](std::uint64_t id) { note_pages(id); };
-  const auto ended = [this] {
-    leave_pages();
-    page_restarts_ = 0;
-  };
+  const auto ended = [this] { end_pages(); };
   std::uint64_t id = 0;
   if (engine_.strict_)
     id = this->commit_strict(drawn, ended);
@@ -318,10 +320,7 @@ std::uint64_t Dudetm<Tm>::Context::commit_unpromised(Durability durability) {
     });
   }
   if (allowance_ != log::Persister::no_bound) allowance_ -= takes;
-  this->end_pipelined(id, words, durability, [this] {
-    leave_pages();
-    page_restarts_ = 0;
-  });
+  this->end_pipelined(id, words, durability, [this] { end_pages(); });
   return id;
 }
 

@@ -122,6 +122,7 @@ Status Persister::append(std::uint64_t last) {
 void Persister::stepped() noexcept {
   if (complete_ && gathered_ == 0 && taken_to_ > durable())
     durable_.store(taken_to_, std::memory_order_release);  // PERSIST-2; pairs with durable()
+  waiting_.store(gathered_, std::memory_order_relaxed);
 }
 
 }  // namespace perdure::log

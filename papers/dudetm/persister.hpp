@@ -117,7 +117,7 @@ class Persister final : public LogWriter {
   std::vector<std::uint64_t> packed_;
   Kept kept_;
   std::atomic<std::uint64_t> allowed_{0};  ///< bytes ever added to all threads' allowances
-  std::atomic<std::uint64_t> came_{0}, combined_{0};
+  std::atomic<std::uint64_t> waiting_{0}, came_{0}, combined_{0};
 };
 
 }  // namespace perdure::log

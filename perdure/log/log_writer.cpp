@@ -96,7 +96,6 @@ LogWriter::Outcome LogWriter::step_unless(bool may_wait) {
       if (gathered_ != 0 && due(full, may_wait) && !failed() && write().ok())
         outcome = Outcome::wrote;
       stepped();
-      waiting_.store(gathered_, std::memory_order_relaxed);
     }
   }
   // pairs with wait: either the sleeper is counted below, or it sees this

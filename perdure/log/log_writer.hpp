@@ -46,7 +46,7 @@ class LogWriter {
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
 
-  /// Before any thread. `unit`: records are padded to a multiple of so many bytes.
+  /// Before any thread. `unit`: records are padded to a multiple of this many bytes.
   void configure(Ring& ring, std::uint64_t last_id, std::uint64_t max_group_bytes,
                  std::size_t unit);
   /// Registers a thread's log.
@@ -185,7 +185,7 @@ class LogWriter {
   std::array<std::atomic<VolatileLog*>, base::max_threads> logs_{};
   alignas(128) std::atomic<std::uint64_t> outstanding_{0};
   alignas(128) std::atomic<std::uint64_t> durable_{0};
-  std::atomic<std::uint64_t> waiting_{0}, written_{0};
+  std::atomic<std::uint64_t> written_{0};
 
  private:
   void fail(const Status& status);
