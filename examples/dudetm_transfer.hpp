@@ -21,7 +21,7 @@ struct Bank {
   void each_block(Tx&, F&&) const {}
 };
 
-using Dtm = perdure::paper::DudeTM<Bank>;
+using Dtm = perdure::papers::dudetm::DudeTM<Bank>;
 
 /// Returns the ID of the transaction; 0 if it was aborted.
 inline std::uint64_t transfer(Dtm& dtm, std::size_t src, std::size_t dst) {

@@ -26,10 +26,10 @@ struct List {
   }
 };
 
-using Manager = perdure::paper::TransactionManager<List>;
+using Manager = perdure::papers::rewind::TransactionManager<List>;
 
 /// Listing 2, within a transaction of the caller.
-inline void remove(Manager& tm, perdure::paper::TransactionId tID, Node* n) {
+inline void remove(Manager& tm, perdure::papers::rewind::TransactionId tID, Node* n) {
   List& list = tm.root();
   if (n == list.tail) {
     tm.log(tID, &list.tail, list.tail, n->prv);
@@ -53,7 +53,7 @@ inline void remove(Manager& tm, perdure::paper::TransactionId tID, Node* n) {
 }
 
 /// The same with one group, which is what Batch is for.
-inline void append(Manager& tm, perdure::paper::TransactionId tID, std::uint64_t value) {
+inline void append(Manager& tm, perdure::papers::rewind::TransactionId tID, std::uint64_t value) {
   List& list = tm.root();
   auto* const n = static_cast<Node*>(tm.allocate(tID, sizeof(Node)));
   tm.group(tID, {{&n->prv, list.tail},

@@ -22,7 +22,7 @@ struct Variables {
   }
 };
 
-using Wraps = perdure::paper::SoftWrAP<Variables>;
+using Wraps = perdure::papers::softwrap::SoftWrAP<Variables>;
 
 /// Algorithm 2. Not in the paper: the values count on from x, and the array of the previous run is
 /// freed.

@@ -2,7 +2,7 @@
 #include "papers/engines.hpp"
 
 #include "papers/papers.h"
-#include "perdure/engine/any_over.hpp"
+#include "perdure/engine/dynamic_engine_over.hpp"
 
 namespace perdure::papers {
 

@@ -202,7 +202,7 @@ typedef struct perdure_stats {
   uint64_t log_used, log_capacity;
   uint64_t checkpoints; /* since it was opened */
   /* bytes in allocated blocks; bytes the data has on the medium */
-  uint64_t heap_used, home_bytes;
+  uint64_t heap_used, data_bytes;
   /* waits for durability; those that were system calls; bytes given to the device */
   uint64_t fences, syncs, written_bytes;
   uint64_t recovered_transactions;   /* replayed at opening */

@@ -22,14 +22,14 @@ using Kind = medium::TraceEvent::Kind;
 // recovered pool.
 class Arena::View final : public medium::Medium {
  public:
-  View(Arena& arena, std::uint64_t home_bytes, medium::Trace* trace)
+  View(Arena& arena, std::uint64_t data_bytes, medium::Trace* trace)
       : arena_(arena), trace_(trace) {
     path_ = "image";
     log_ = arena.log_;
-    home_ = arena.home_;
+    data_ = arena.data_;
     log_bytes_ = arena.geometry_.log_bytes;
-    max_home_bytes_ = arena.geometry_.max_home_bytes;
-    home_bytes_.store(home_bytes, std::memory_order_relaxed);  // only one thread
+    max_data_bytes_ = arena.geometry_.max_data_bytes;
+    data_bytes_.store(data_bytes, std::memory_order_relaxed);  // only one thread
     append_unit_ = arena.geometry_.append_unit;
     fence_is_sync_ = arena.geometry_.fence_is_sync;
     pages_ = &arena.pages_;
@@ -149,9 +149,9 @@ Result<medium::RingMap> Arena::View::map_ring(std::uint64_t offset, std::uint64_
 
 Arena::Arena(const Geometry& geometry)
     : geometry_(geometry),
-      dirty_((geometry.log_bytes + geometry.max_home_bytes) / 64),
-      in_use_((geometry.log_bytes + geometry.max_home_bytes) / 64),
-      lines_in_use_((geometry.log_bytes + geometry.max_home_bytes) / medium::page_bytes + 1) {}
+      dirty_((geometry.log_bytes + geometry.max_data_bytes) / 64),
+      in_use_((geometry.log_bytes + geometry.max_data_bytes) / 64),
+      lines_in_use_((geometry.log_bytes + geometry.max_data_bytes) / medium::page_bytes + 1) {}
 
 Result<std::unique_ptr<Arena>> Arena::make(const Geometry& geometry) {
   std::unique_ptr<Arena> arena(new Arena(geometry));
@@ -160,10 +160,10 @@ Result<std::unique_ptr<Arena>> Arena::make(const Geometry& geometry) {
 }
 
 Status Arena::init() {
-  if (Status s = pages_.reserve("image", geometry_.log_bytes + geometry_.max_home_bytes); !s.ok())
+  if (Status s = pages_.reserve("image", geometry_.log_bytes + geometry_.max_data_bytes); !s.ok())
     return s;
   auto memory =
-      medium::make_memory_file("perdure-image", geometry_.log_bytes + geometry_.max_home_bytes);
+      medium::make_memory_file("perdure-image", geometry_.log_bytes + geometry_.max_data_bytes);
   if (!memory.ok()) return memory.status();
   memory_ = std::move(*memory);
   const int both = PROT_READ | PROT_WRITE;
@@ -171,20 +171,20 @@ Status Arena::init() {
   if (log == MAP_FAILED) return system_failure("image", "mmap", errno);
   log_ = static_cast<std::byte*>(log);
   void* const wanted = reinterpret_cast<void*>(geometry_.base);
-  void* const home =
-      ::mmap(wanted, geometry_.max_home_bytes, both, MAP_SHARED | MAP_FIXED_NOREPLACE,
+  void* const data =
+      ::mmap(wanted, geometry_.max_data_bytes, both, MAP_SHARED | MAP_FIXED_NOREPLACE,
              memory_.get(), static_cast<off_t>(geometry_.log_bytes));
-  if (home == MAP_FAILED)
+  if (data == MAP_FAILED)
     return system_failure("image", "mmap at the pool's base", errno,
                           "close the pool before its images are explored");
-  home_ = static_cast<std::byte*>(home);
+  data_ = static_cast<std::byte*>(data);
   return {};
 }
 
 Arena::~Arena() {
   for (const medium::RingMap& r : rings_) ::munmap(r.base, 2 * r.bytes);
   if (log_ != nullptr) ::munmap(log_, geometry_.log_bytes);
-  if (home_ != nullptr) ::munmap(home_, geometry_.max_home_bytes);
+  if (data_ != nullptr) ::munmap(data_, geometry_.max_data_bytes);
 }
 
 void Arena::load(Image& image, const std::vector<Word>& overlay) {
@@ -211,12 +211,12 @@ void Arena::note_line(std::uint64_t line) noexcept {
   lines = static_cast<std::uint8_t>(any != 0 ? lines + 1 : lines - 1);
 }
 
-std::unique_ptr<medium::Medium> Arena::open(std::uint64_t home_bytes, medium::Trace* trace) {
-  const std::uint64_t pages = (geometry_.log_bytes + home_bytes) / medium::page_bytes;
-  pages_.clear(0, (geometry_.log_bytes + geometry_.max_home_bytes) / medium::page_bytes);
+std::unique_ptr<medium::Medium> Arena::open(std::uint64_t data_bytes, medium::Trace* trace) {
+  const std::uint64_t pages = (geometry_.log_bytes + data_bytes) / medium::page_bytes;
+  pages_.clear(0, (geometry_.log_bytes + geometry_.max_data_bytes) / medium::page_bytes);
   for (std::uint64_t p = 0; p < pages; ++p)
     if (lines_in_use_[p] != 0) pages_.set(p, p + 1);
-  return std::make_unique<View>(*this, home_bytes, trace);
+  return std::make_unique<View>(*this, data_bytes, trace);
 }
 
 }  // namespace perdure::crash

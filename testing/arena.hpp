@@ -27,7 +27,7 @@ using medium::Word;
 class Arena {
  public:
   struct Geometry {
-    std::uint64_t log_bytes = 0, max_home_bytes = 0;
+    std::uint64_t log_bytes = 0, max_data_bytes = 0;
     std::uint64_t base = 0;  ///< the address at which the data region is mapped
     std::size_t append_unit = medium::line_bytes;
     bool fence_is_sync = false;
@@ -41,11 +41,11 @@ class Arena {
   /// Makes the memory equal to `image` with `overlay` over it. It writes only lines that `image` or
   /// the last medium changed, so the caller must always pass the same Image.
   void load(Image& image, const std::vector<Word>& overlay);
-  /// Makes a medium on the memory, with a data region of `home_bytes`. A page of zeros is a hole,
+  /// Makes a medium on the memory, with a data region of `data_bytes`. A page of zeros is a hole,
   /// as in a sparse copy: recovery must ask for it before it stores there (ALLOC-1). The medium
   /// also records its calls in `trace`, unless that is null. One medium at a time.
-  std::unique_ptr<medium::Medium> open(std::uint64_t home_bytes, medium::Trace* trace);
-  [[nodiscard]] const std::byte* home() const noexcept { return home_; }
+  std::unique_ptr<medium::Medium> open(std::uint64_t data_bytes, medium::Trace* trace);
+  [[nodiscard]] const std::byte* data() const noexcept { return data_; }
   [[nodiscard]] std::uint64_t log_bytes() const noexcept { return geometry_.log_bytes; }
 
  private:
@@ -53,13 +53,13 @@ class Arena {
   explicit Arena(const Geometry& geometry);
   Status init();
   [[nodiscard]] std::byte* address(std::uint64_t offset) const noexcept {
-    return offset < geometry_.log_bytes ? log_ + offset : home_ + (offset - geometry_.log_bytes);
+    return offset < geometry_.log_bytes ? log_ + offset : data_ + (offset - geometry_.log_bytes);
   }
   void note_line(std::uint64_t line) noexcept;
 
   Geometry geometry_;
   medium::Descriptor memory_;
-  std::byte *log_ = nullptr, *home_ = nullptr;
+  std::byte *log_ = nullptr, *data_ = nullptr;
   std::vector<medium::RingMap> rings_;
   DirtyLines dirty_;
   std::vector<bool> in_use_;                // per line of the image: is it nonzero?

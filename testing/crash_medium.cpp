@@ -68,15 +68,15 @@ void CrashMedium::write_staged(std::uint64_t most, bool everything) {
   }
 }
 
-void CrashMedium::grown(std::uint64_t home_bytes) {
-  if (tracing_) trace_.note(Kind::grow, base::thread_slot(), home_bytes);
+void CrashMedium::grown(std::uint64_t data_bytes) {
+  if (tracing_) trace_.note(Kind::grow, base::thread_slot(), data_bytes);
 }
 
 std::vector<std::uint64_t> CrashMedium::begin_trace() {
   const std::lock_guard lock(mutex_);
-  std::vector<std::uint64_t> image((log_bytes_ + max_home_bytes_) / 8);
+  std::vector<std::uint64_t> image((log_bytes_ + max_data_bytes_) / 8);
   std::memcpy(image.data(), log_, log_bytes_);
-  std::memcpy(image.data() + log_bytes_ / 8, home_, home_bytes());
+  std::memcpy(image.data() + log_bytes_ / 8, data_, data_bytes());
   trace_.clear();
   tracing_ = true;
   if (fence_is_sync_) written_.assign(log_, log_ + log_bytes_);
@@ -95,15 +95,15 @@ void CrashMedium::done(std::uint64_t steps, std::uint32_t of) {
 
 void CrashMedium::leave() {
   CrashOptions options = options_;
-  options.home_bytes = home_bytes();
+  options.data_bytes = data_bytes();
   heir_ = make(options).value();
   const std::byte* const log = fence_is_sync_ ? written_.data() : log_;
   std::memcpy(heir_->log_, log, log_bytes_);
-  std::memcpy(heir_->home_, home_, options.home_bytes);
+  std::memcpy(heir_->data_, data_, options.data_bytes);
   if (options.sparse) {  // like a file system that reports unwritten pages as holes
     each_page_in_use(log, log_bytes_,
                      [this](std::uint64_t at) { heir_->note_allocated(at, at + page_bytes); });
-    each_page_in_use(home_, options.home_bytes, [this](std::uint64_t at) {
+    each_page_in_use(data_, options.data_bytes, [this](std::uint64_t at) {
       heir_->note_allocated(log_bytes_ + at, log_bytes_ + at + page_bytes);
     });
   }

@@ -61,7 +61,7 @@ class CrashMedium final : public DramMedium {
   void stored(std::uint64_t offset, std::size_t n, bool past_cache) override;
   void flushed(std::uint64_t first, std::uint64_t count) override;
   void fenced(bool everything) override;
-  void grown(std::uint64_t home_bytes) override;
+  void grown(std::uint64_t data_bytes) override;
   bool leave_out(const char* call, const void* site) noexcept override {
     return CallSites::of_process().skip(call, site);
   }

@@ -69,7 +69,7 @@ struct Plan {
   /// Bytes of each ring of the log.
   std::uint64_t ring_bytes = 16384;
   /// Bytes of the data region at first, and at most.
-  std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
+  std::uint64_t data_bytes = 8 * pool::chunk_bytes, max_data_bytes = 16 * pool::chunk_bytes;
   /// About one step in `reopen` ends with the pool's end, by a close, by a SIGKILL after the step,
   /// or by a SIGKILL at any instant within it (if the workload has a digest and can be copied), and
   /// with its opening again, in which the process may be killed too. 0: never.
@@ -109,16 +109,16 @@ concept Checks = requires(W& w, Tx& tx, const typename W::Root& root, const Cras
 
 /// The instance that the plan selects: by its name, or the list's first. Throws perdure::error.
 template <class Instance>
-engine::Entry entry_of(const Plan& plan) {
-  std::vector<engine::Entry> all;
+engine::EngineInfo entry_of(const Plan& plan) {
+  std::vector<engine::EngineInfo> all;
   engine::add_entries<Instance>(all);
-  for (const engine::Entry& e : all)
+  for (const engine::EngineInfo& e : all)
     if (plan.engine.empty() || e.name == plan.engine) return e;
   throw error(failure(Code::invalid, "", "engine '" + plan.engine + "'",
                       "a name of the instance that is explored"));
 }
 
-inline Options options_of(const Plan& plan, const engine::Entry& entry) {
+inline Options options_of(const Plan& plan, const engine::EngineInfo& entry) {
   Options o;
   o.engine = entry.name;
   o.durability = plan.durability;
@@ -138,8 +138,8 @@ inline Options options_of(const Plan& plan, const engine::Entry& entry) {
 inline medium::CrashOptions medium_of(const Plan& plan) {
   medium::CrashOptions o;
   o.log_bytes = pool::first_ring + plan.ring_bytes * std::max(plan.rings, 1U);
-  o.home_bytes = plan.home_bytes;
-  o.max_home_bytes = plan.max_home_bytes;
+  o.data_bytes = plan.data_bytes;
+  o.max_data_bytes = plan.max_data_bytes;
   o.sparse = true;
   o.append_unit = plan.like_a_file ? 4096 : 64;
   o.fence_is_sync = plan.like_a_file;
@@ -154,7 +154,7 @@ enum class End : std::uint8_t { none, closed, killed, killed_within };
 template <class Workload, class Instance>
 Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, crash::Seen& seen) {
   using Root = typename Workload::Root;
-  const engine::Entry entry = entry_of<Instance>(plan);
+  const engine::EngineInfo entry = entry_of<Instance>(plan);
   Workload workload;
   std::vector<std::uint64_t> states;  // digests, before the first step and after each
   std::string failure;
@@ -176,7 +176,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
     medium::CrashMedium* medium = made.get();
     using PoolType = Pool<Root, engines<Instance>>;
     // From the very beginning: a pool under creation is absent or whole.
-    image = std::make_unique<crash::Image>(medium->begin_trace(), medium->home_bytes());
+    image = std::make_unique<crash::Image>(medium->begin_trace(), medium->data_bytes());
     auto pool = std::make_unique<PoolType>(
         PoolType::try_open_on("crash", options_of(plan, entry), std::move(made), true).value());
     const auto note_state = [&] {
@@ -204,7 +204,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
         if (medium->survives()) return;
       }
     };
-    geometry = {medium->log_bytes(), medium->max_home_bytes(), pool->header().base,
+    geometry = {medium->log_bytes(), medium->max_data_bytes(), pool->header().base,
                 medium->append_unit(), medium->fence_is_sync()};
     note_state();
     std::uint64_t done = 0;

@@ -23,17 +23,17 @@ DramMedium::DramMedium(const DramOptions& o) : options_(o) {
 DramMedium::~DramMedium() = default;
 
 Status DramMedium::init(const char* name, std::span<const std::byte> image) {
-  if (log_bytes_ == 0 || log_bytes_ % page_bytes != 0 || options_.home_bytes % page_bytes != 0)
+  if (log_bytes_ == 0 || log_bytes_ % page_bytes != 0 || options_.data_bytes % page_bytes != 0)
     return failure(Code::invalid, path_, "sizes that are not whole pages", "multiples of 4096");
-  if (image.size() > log_bytes_ + options_.home_bytes)
+  if (image.size() > log_bytes_ + options_.data_bytes)
     return failure(Code::invalid, path_, "an image of " + std::to_string(image.size()) + " bytes",
-                   "at most log_bytes + home_bytes");
-  auto memory = make_memory_file(name, log_bytes_ + options_.home_bytes);
+                   "at most log_bytes + data_bytes");
+  auto memory = make_memory_file(name, log_bytes_ + options_.data_bytes);
   if (!memory.ok()) return memory.status();
   memory_ = std::move(*memory);
   if (options_.sparse)
     if (Status s =
-            keep_page_map(log_bytes_ + std::max(options_.home_bytes, options_.max_home_bytes));
+            keep_page_map(log_bytes_ + std::max(options_.data_bytes, options_.max_data_bytes));
         !s.ok())
       return s;
   static constexpr std::array<std::byte, page_bytes> zeros{};
@@ -46,9 +46,9 @@ Status DramMedium::init(const char* name, std::span<const std::byte> image) {
       return system_failure(path_, "pwrite to a memory file", written < 0 ? errno : EIO);
     if (options_.sparse) note_allocated(at, at + page_bytes);
   }
-  if (Status s = init_marks(std::max(options_.home_bytes, options_.max_home_bytes)); !s.ok())
+  if (Status s = init_marks(std::max(options_.data_bytes, options_.max_data_bytes)); !s.ok())
     return s;
-  return map_all(memory_.get(), memory_.get(), options_.home_bytes, options_.max_home_bytes);
+  return map_all(memory_.get(), memory_.get(), options_.data_bytes, options_.max_data_bytes);
 }
 
 void DramMedium::put_part(std::uint64_t offset, const std::byte* src, std::size_t n,

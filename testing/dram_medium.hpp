@@ -20,8 +20,8 @@ namespace perdure::medium {
 
 struct DramOptions {
   std::uint64_t log_bytes = region_align;
-  std::uint64_t home_bytes = region_align;
-  std::uint64_t max_home_bytes = 0;
+  std::uint64_t data_bytes = region_align;
+  std::uint64_t max_data_bytes = 0;
   bool sparse = false;  ///< only the image's nonzero pages are allocated (ALLOC-1)
   std::size_t append_unit = line_bytes;
   bool fence_is_sync = false;
@@ -53,7 +53,7 @@ class DramMedium : public MarkedMedium<DramMedium> {
   virtual void stored(std::uint64_t offset, std::size_t n, bool past_cache) = 0;
   virtual void flushed(std::uint64_t first, std::uint64_t count) = 0;
   virtual void fenced(bool everything) = 0;
-  virtual void grown(std::uint64_t home_bytes) = 0;
+  virtual void grown(std::uint64_t data_bytes) = 0;
   // Reports made without mutex_.
   /// A fence, or the one that ends a flush_all (`everything`), takes effect: it calls fenced().
   virtual void fence_now(bool everything);

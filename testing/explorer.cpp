@@ -50,7 +50,7 @@ bool Explorer::over() const {
 void Explorer::level(const medium::Trace& trace, Crash crash) {
   Level& here = *levels_[crash.depth];
   const std::size_t mark = image_.mark();
-  const std::uint64_t home_bytes = image_.home_bytes();
+  const std::uint64_t data_bytes = image_.data_bytes();
   here.pending.reset();
   const auto at = [&](std::size_t i, const char* what) {
     here.where = std::string(what) + " (event " + std::to_string(i) + " of " +
@@ -78,7 +78,7 @@ void Explorer::level(const medium::Trace& trace, Crash crash) {
   }
   if (!over()) at(trace.events.size(), "at the end");
   image_.back_to(mark);
-  image_.home_bytes(home_bytes);
+  image_.data_bytes(data_bytes);
 }
 
 void Explorer::point(Level& here, const Crash& crash) {
@@ -149,10 +149,10 @@ void Explorer::point(Level& here, const Crash& crash) {
     // The log alone and the data region alone; one page alone and all others: a file system does
     // this.
     const std::uint64_t page = lines[random_() % n] / 64;
-    const std::uint64_t home = arena_.log_bytes() / 64;
+    const std::uint64_t data = arena_.log_bytes() / 64;
     for (unsigned side = 0; side < 4 && !over(); ++side) {
       for (std::size_t i = 0; i < n; ++i) {
-        const bool in = side < 2 ? lines[i] >= home : lines[i] / 64 == page;
+        const bool in = side < 2 ? lines[i] >= data : lines[i] / 64 == page;
         choice[i] = in == (side % 2 == 0) ? variants[i].size() : 0;
       }
       try_choice();
@@ -171,7 +171,7 @@ void Explorer::image(const Crash& crash, const std::vector<Word>& overlay) {
   std::uint64_t hash = image_.hash();
   for (const Word& w : overlay) hash = image_.hash_with(hash, w);
   // The key contains everything that the verdict depends on.
-  std::uint64_t key = base::mix(hash + image_.home_bytes()) ^
+  std::uint64_t key = base::mix(hash + image_.data_bytes()) ^
                       base::mix(crash.digest + crash.depth * 4 + (crash.created ? 2 : 0) +
                                 (crash.has_digest ? 1 : 0));
   for (const std::uint64_t n : crash.min_of) key = base::mix(key + n);
@@ -187,7 +187,7 @@ void Explorer::image(const Crash& crash, const std::vector<Word>& overlay) {
   if (trace != nullptr) trace->clear();
   arena_.load(image_, overlay);
   const Verdict verdict =
-      subject_.judge(arena_.open(image_.home_bytes(), trace), arena_.home(), crash);
+      subject_.judge(arena_.open(image_.data_bytes(), trace), arena_.data(), crash);
   std::string problem = verdict.problem;
   if (problem.empty() && crash.has_digest && crash.digest != verdict.digest)
     problem =

@@ -62,9 +62,9 @@ struct Verdict {
 class Subject {
  public:
   virtual ~Subject();
-  /// Recovers the pool on `medium`, whose data region lies at `home`, and judges it. Throws
+  /// Recovers the pool on `medium`, whose data region lies at `data`, and judges it. Throws
   /// nothing.
-  virtual Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte* home,
+  virtual Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte* data,
                         const Crash& crash) = 0;
 };
 

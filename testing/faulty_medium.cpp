@@ -10,10 +10,10 @@ constexpr auto relaxed = std::memory_order_relaxed;
 FaultyMedium::FaultyMedium(std::unique_ptr<Medium> inner) : inner_(std::move(inner)) {
   path_ = inner_->path();
   log_ = const_cast<std::byte*>(inner_->at(0));
-  home_ = const_cast<std::byte*>(inner_->home());
+  data_ = const_cast<std::byte*>(inner_->data());
   log_bytes_ = inner_->log_bytes();
-  home_bytes_.store(inner_->home_bytes(), relaxed);
-  max_home_bytes_ = inner_->max_home_bytes();
+  data_bytes_.store(inner_->data_bytes(), relaxed);
+  max_data_bytes_ = inner_->max_data_bytes();
   append_unit_ = inner_->append_unit();
   fence_is_sync_ = inner_->fence_is_sync();
   read_only_ = inner_->read_only();
@@ -81,20 +81,20 @@ Status FaultyMedium::allocate(std::uint64_t offset, std::uint64_t n) {
   return inner_->allocate(offset, n);
 }
 
-Status FaultyMedium::grow(std::uint64_t home_bytes) {
+Status FaultyMedium::grow(std::uint64_t data_bytes) {
   const int err = strike(Call::grow);
   if (Status s = poison_.check(); !s.ok()) return s;
   if (err != 0) return injected("grow", err);
-  Status s = inner_->grow(home_bytes);
-  // pairs with the acquire in home_bytes()
-  home_bytes_.store(inner_->home_bytes(), std::memory_order_release);
+  Status s = inner_->grow(data_bytes);
+  // pairs with the acquire in data_bytes()
+  data_bytes_.store(inner_->data_bytes(), std::memory_order_release);
   return s;
 }
 
-Status FaultyMedium::map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+Status FaultyMedium::map_view(std::byte* address, std::uint64_t data_offset, std::uint64_t n,
                               ViewKind kind) {
   if (const int err = strike(Call::map_view); err != 0) return injected("map_view", err);
-  return inner_->map_view(address, home_offset, n, kind);
+  return inner_->map_view(address, data_offset, n, kind);
 }
 
 }  // namespace perdure::medium

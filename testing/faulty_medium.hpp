@@ -49,8 +49,8 @@ class FaultyMedium final : public Medium {
   void append(const RingMap& ring, std::uint64_t pos, const void* src,
               std::size_t n) noexcept override;
   Status allocate(std::uint64_t offset, std::uint64_t n) override;
-  Status grow(std::uint64_t home_bytes) override;
-  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+  Status grow(std::uint64_t data_bytes) override;
+  Status map_view(std::byte* address, std::uint64_t data_offset, std::uint64_t n,
                   ViewKind kind) override;
   Counters counters() const noexcept override { return inner_->counters(); }
 

@@ -53,8 +53,8 @@ struct Word {
 
 class Image {
  public:
-  Image(std::vector<std::uint64_t> words, std::uint64_t home_bytes)
-      : home_bytes_(home_bytes), words_(std::move(words)), dirty_(words_.size() / 8) {
+  Image(std::vector<std::uint64_t> words, std::uint64_t data_bytes)
+      : data_bytes_(data_bytes), words_(std::move(words)), dirty_(words_.size() / 8) {
     for (std::size_t i = 0; i < words_.size(); ++i)
       if (words_[i] != 0) dirty_.mark(i / 8);  // an arena is initially zero
   }
@@ -63,8 +63,8 @@ class Image {
   [[nodiscard]] const std::uint64_t* words() const noexcept { return words_.data(); }
   [[nodiscard]] std::size_t size() const noexcept { return words_.size(); }
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
-  [[nodiscard]] std::uint64_t home_bytes() const noexcept { return home_bytes_; }
-  void home_bytes(std::uint64_t n) noexcept { home_bytes_ = n; }
+  [[nodiscard]] std::uint64_t data_bytes() const noexcept { return data_bytes_; }
+  void data_bytes(std::uint64_t n) noexcept { data_bytes_ = n; }
   /// Makes the image at least `words` words long; added words are zero.
   void cover(std::size_t words) {
     if (words <= words_.size()) return;
@@ -105,7 +105,7 @@ class Image {
     dirty_.mark(i / 8);
   }
 
-  std::uint64_t home_bytes_, hash_ = 0;
+  std::uint64_t data_bytes_, hash_ = 0;
   std::vector<std::uint64_t> words_;
   DirtyLines dirty_;
   std::vector<Word> journal_;

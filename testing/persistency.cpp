@@ -16,7 +16,7 @@ void Persistency::apply(const Trace& trace, const TraceEvent& event) {
     case Kind::fence: return fenced(event.thread);
     case Kind::killed: return killed();
     case Kind::lost: return lost(trace, event);
-    case Kind::grow: return image_.home_bytes(event.offset);
+    case Kind::grow: return image_.data_bytes(event.offset);
     case Kind::begin:
     case Kind::done: return;
   }

@@ -26,9 +26,9 @@ Result<std::unique_ptr<RecordingMedium>> RecordingMedium::make(const RecordingOp
   std::unique_ptr<RecordingMedium> m(new RecordingMedium(named));
   if (Status s = m->init("perdure-recording", image); !s.ok()) return s;
   // It is as long as the file: a longer one would cost a pass over all of it at each opening.
-  std::vector<std::uint64_t> words((m->log_bytes_ + m->home_bytes()) / 8);
+  std::vector<std::uint64_t> words((m->log_bytes_ + m->data_bytes()) / 8);
   if (!image.empty()) std::memcpy(words.data(), image.data(), image.size());
-  m->image_ = std::make_unique<Image>(std::move(words), m->home_bytes());
+  m->image_ = std::make_unique<Image>(std::move(words), m->data_bytes());
   m->pending_ = std::make_unique<Persistency>(*m->image_);
   return m;
 }
@@ -61,11 +61,11 @@ void RecordingMedium::fenced(bool everything) {
   happened({everything ? Event::Kind::flush_all : Event::Kind::fence, thread, 0, 0, {}, {}});
 }
 
-void RecordingMedium::grown(std::uint64_t home_bytes) {
+void RecordingMedium::grown(std::uint64_t data_bytes) {
   const int thread = base::thread_slot();
-  pending_->cover((log_bytes_ + home_bytes) / 8);
-  trace_.note(TraceEvent::Kind::grow, thread, home_bytes);
-  happened({Event::Kind::grow, thread, 0, home_bytes, {}, {}});
+  pending_->cover((log_bytes_ + data_bytes) / 8);
+  trace_.note(TraceEvent::Kind::grow, thread, data_bytes);
+  happened({Event::Kind::grow, thread, 0, data_bytes, {}, {}});
 }
 
 void RecordingMedium::fence_now(bool everything) {
@@ -112,13 +112,13 @@ void RecordingMedium::set_fence_hooks(std::function<void()> before, std::functio
 std::vector<std::byte> RecordingMedium::durable_image() const {
   const std::lock_guard lock(mutex_);
   const auto* const bytes = reinterpret_cast<const std::byte*>(image_->words());
-  return {bytes, bytes + log_bytes_ + home_bytes()};
+  return {bytes, bytes + log_bytes_ + data_bytes()};
 }
 
 std::vector<std::byte> RecordingMedium::current_image() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::byte> image(log_, log_ + log_bytes_);
-  image.insert(image.end(), home_, home_ + home_bytes());
+  image.insert(image.end(), data_, data_ + data_bytes());
   return image;
 }
 

@@ -67,7 +67,7 @@ class RecordingMedium final : public DramMedium {
   void stored(std::uint64_t offset, std::size_t n, bool past_cache) override;
   void flushed(std::uint64_t first, std::uint64_t count) override;
   void fenced(bool everything) override;
-  void grown(std::uint64_t home_bytes) override;
+  void grown(std::uint64_t data_bytes) override;
   void fence_now(bool everything) override;
   void happened(const Event& event);  // mutex_ is held; trace_ has what the model must apply
 

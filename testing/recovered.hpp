@@ -19,15 +19,15 @@
 
 namespace perdure::crash {
 
-/// What ReadTx requires of a context, for plain reads of memory.
-struct PlainContext {
+/// What ReadTx requires of an engine's transaction, for plain reads of memory.
+struct PlainTransaction {
   [[nodiscard]] static bool direct() noexcept { return true; }
   [[nodiscard]] static std::uint64_t read(const std::uint64_t* a) noexcept { return *a; }
 };
-using PlainTx = ReadTx<PlainContext>;
+using PlainTx = ReadTx<PlainTransaction>;
 
-/// Recovers pools by `recover` (an Entry's), audits heap and containers (LAW-5, LAW-6), then calls
-/// `look(tx, root, crash) -> Verdict`.
+/// Recovers pools by `recover` (an EngineInfo's), audits heap and containers (LAW-5, LAW-6), then
+/// calls `look(tx, root, crash) -> Verdict`.
 template <class Root, class Look>
 class RecoveredPool final : public Subject {
  public:
@@ -38,12 +38,12 @@ class RecoveredPool final : public Subject {
     who_.engine_any = who_.layout_any = true;
   }
 
-  Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte* home,
+  Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte* data,
                 const Crash& crash) override {
     Verdict verdict;
     const std::string died = survive([&] {
       try {
-        verdict = recover(std::move(medium), home, crash);
+        verdict = recover(std::move(medium), data, crash);
       } catch (const std::exception& e) {
         verdict.problem = std::string("recovery, or the check after it, throws: ") + e.what();
       }
@@ -53,7 +53,7 @@ class RecoveredPool final : public Subject {
   }
 
  private:
-  Verdict recover(std::unique_ptr<medium::Medium> medium, const std::byte* home,
+  Verdict recover(std::unique_ptr<medium::Medium> medium, const std::byte* data,
                   const Crash& crash) {
     auto file = pool::OpenPool::open_on(std::move(medium), false, how_, who_);
     if (!file.ok()) {
@@ -64,13 +64,13 @@ class RecoveredPool final : public Subject {
     Status s = recover_(**file, report);
     if (s.ok()) s = (*file)->start_session(pool::ViewPolicy::none);
     if (!s.ok()) return {"recovery fails: " + s.message(), 0};
-    PlainContext context;
-    PlainTx tx(context);
-    const Root& root = *reinterpret_cast<const Root*>(home + (*file)->header().root_offset);
-    OwnedBlocks owned = owned_blocks(tx, root, home, (*file)->header().home_bytes);
+    PlainTransaction transaction;
+    PlainTx tx(transaction);
+    const Root& root = *reinterpret_cast<const Root*>(data + (*file)->header().root_offset);
+    OwnedBlocks owned = owned_blocks(tx, root, data, (*file)->header().data_bytes);
     std::vector<std::string>& problems = owned.problems;
     const CheckReport heap =
-        detail::compare_heap(**file, home, std::move(owned.offsets), owned.whole);
+        detail::compare_heap(**file, data, std::move(owned.offsets), owned.whole);
     problems.insert(problems.end(), heap.problems.begin(), heap.problems.end());
     if (!problems.empty())
       return {"the recovered pool is not sound: " + problems.front() + " (" +

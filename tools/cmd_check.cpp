@@ -75,7 +75,7 @@ void check_log(RawPool& pool, Findings& found) {
 
 void check_heap(RawPool& pool, Findings& found) {
   const pool::HeapAudit audit =
-      pool::audit_heap(pool.medium().home(), pool.header(), {}, &pool.medium());
+      pool::audit_heap(pool.medium().data(), pool.header(), {}, &pool.medium());
   for (const auto& problem : audit.problems) found.problems.push_back("heap: " + problem);
   found.summary["heap_blocks"] = audit.blocks;
   found.summary["heap_bytes"] = audit.bytes;

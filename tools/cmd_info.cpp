@@ -46,8 +46,8 @@ Json describe(RawPool& pool) {
   j["rings"] = h.ring_count;
   j["ring_bytes"] = h.ring_bytes;
   j["append_unit"] = h.append_unit;
-  j["home_bytes"] = h.home_bytes;
-  j["max_home_bytes"] = h.max_home_bytes;
+  j["data_bytes"] = h.data_bytes;
+  j["max_data_bytes"] = h.max_data_bytes;
   j["heap_used"] = h.heap_used;
   j["root_offset"] = h.root_offset;
   j["root_bytes"] = h.root_bytes;

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "perdure/engine/any.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/pool/open_pool.hpp"
 #include "tools/command.hpp"
 #include "tools/json.hpp"
@@ -36,7 +36,7 @@ int run(App& app) {
   const auto begun = std::chrono::steady_clock::now();
   auto file = pool::OpenPool::open(how, who).value();
   const std::string engine = engine_of(file->header());
-  const engine::Entry* const entry = engine::find_family(engine);
+  const engine::EngineInfo* const entry = engine::find_family(engine);
   if (entry == nullptr) {
     failure(Code::incompatible, arguments.path, "a pool of engine '" + engine + "'",
             "one that this build knows", "use the perdure command of the program's own build")

@@ -63,7 +63,7 @@ Json describe(const engine::StatReader& reader, const pool::Header& h) {
   j["checkpoints"] = get(log, &engine::LogCounters::checkpoints);
   const auto* const heap = reader.section<engine::HeapCounters>();
   j["heap_used"] = get(heap, &engine::HeapCounters::used_bytes);
-  j["home_bytes"] = get(heap, &engine::HeapCounters::home_bytes);
+  j["data_bytes"] = get(heap, &engine::HeapCounters::data_bytes);
   const auto* const medium = reader.section<engine::MediumCounters>();
   j["fences"] = get(medium, &engine::MediumCounters::fences);
   j["syncs"] = get(medium, &engine::MediumCounters::syncs);
@@ -88,7 +88,7 @@ void print_text(const Json& j) {
              human_bytes(number("log_used_bytes")), human_bytes(capacity), fill,
              grouped(number("checkpoints")));
   fmt::print("heap:        {} used, data region {}\n", human_bytes(number("heap_used")),
-             human_bytes(number("home_bytes")));
+             human_bytes(number("data_bytes")));
   fmt::print("medium:      {} fences, {} syncs, {} written\n", grouped(number("fences")),
              grouped(number("syncs")), human_bytes(number("written_bytes")));
 }

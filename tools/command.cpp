@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "perdure/engine/any.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
 
 #ifndef PERDURE_VERSION
 #define PERDURE_VERSION "unknown"
@@ -19,7 +19,7 @@ const char* const exit_status =
 
 std::vector<std::string> durable_engines() {
   std::vector<std::string> names;
-  for (const engine::Entry& e : engine::registered())
+  for (const engine::EngineInfo& e : engine::registered())
     if (e.name == e.family && e.family != "volatile") names.emplace_back(e.name);
   return names;
 }

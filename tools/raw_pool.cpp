@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "perdure/base/descriptor.hpp"
-#include "perdure/engine/any.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
 #include "tools/command.hpp"
 
 namespace perdure::tool {
@@ -23,15 +23,15 @@ RawPool::RawPool(const PoolArguments& arguments) : path_(arguments.path) {
   how.read_only = true;
   how.direct = !arguments.no_direct;
   how.log_bytes = header().log_bytes;
-  how.home_bytes = header().home_bytes;
-  how.max_home_bytes = header().max_home_bytes;
+  how.data_bytes = header().data_bytes;
+  how.max_data_bytes = header().max_data_bytes;
   medium_ = medium::open_medium(how).value();
 }
 
 std::string RawPool::engine() const { return engine_of(header()); }
 bool RawPool::has_records() const {
   const auto all = engine::registered();
-  return std::none_of(all.begin(), all.end(), [&](const engine::Entry& e) {
+  return std::none_of(all.begin(), all.end(), [&](const engine::EngineInfo& e) {
     return e.family == engine() && !e.ring_records;
   });
 }

@@ -33,10 +33,10 @@ using Pool = perdure::Pool<Root, perdure::engines<perdure::shadow_none>>;
 struct Asked {
   std::string path, delays = "none";
   // Words per run, runs per transaction.
-  std::uint64_t log_bytes = 64 << 20, home_bytes = 64 << 20, run = 1, each = 8;
+  std::uint64_t log_bytes = 64 << 20, data_bytes = 64 << 20, run = 1, each = 8;
   unsigned threads = 0;
   bool held = false;
-  [[nodiscard]] std::uint64_t words() const { return home_bytes / 8; }
+  [[nodiscard]] std::uint64_t words() const { return data_bytes / 8; }
 };
 
 perdure::Options options_of(const Asked& asked) {
@@ -64,7 +64,7 @@ void until_the_log_holds(const Asked& asked) {
   // The second pool is never closed.
   auto* pool = new std::optional<Pool>(Pool::open(asked.path, options_of(asked)));
   (*pool)->update([&](auto& tx, Root& root) {
-    tx(root.words) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(asked.home_bytes));
+    tx(root.words) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(asked.data_bytes));
   });
   (*pool)->close();
   pool->reset();
@@ -129,7 +129,7 @@ int main_of(int argc, char** argv) {
   app.add_option("--delays", asked.delays,
                  "what a written line costs on the emulated medium (docs/media.md)");
   app.add_option("--log-bytes", asked.log_bytes, "bytes of log to recover (64 MiB)");
-  app.add_option("--home-bytes", asked.home_bytes, "bytes that the words lie in (64 MiB)");
+  app.add_option("--home-bytes", asked.data_bytes, "bytes that the words lie in (64 MiB)");
   app.add_option("--run", asked.run, "words that are stored together (1)")
       ->check(CLI::Range(1, 4096));
   app.add_option("--each", asked.each, "runs of a transaction (8)")->check(CLI::Range(1, 4096));

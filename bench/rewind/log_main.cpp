@@ -46,7 +46,7 @@ Json intensity(const Point& p) {
   start = Clock::now();
   for (std::uint64_t i = 0; i < p.updates; ++i) rig.plain(i * 97, i), compute(between);
   const double plain = seconds_since(start);
-  Transaction tx;
+  ManagedTransaction tx;
   start = Clock::now();
   for (std::uint64_t i = 0; i < p.updates; ++i) rig.update(tx, i * 97, i + 1), compute(between);
   rig.commit(tx);
@@ -58,8 +58,8 @@ Json intensity(const Point& p) {
 }
 
 /// One transaction's stores, interleaved with those of ten others.
-double interleaved(Rig& rig, const Point& p, Transaction& target,
-                   std::vector<Transaction>& others) {
+double interleaved(Rig& rig, const Point& p, ManagedTransaction& target,
+                   std::vector<ManagedTransaction>& others) {
   double seconds = 0;
   std::uint64_t word = 0, next = 0;
   for (std::uint64_t i = 0; i < p.updates; ++i) {
@@ -74,8 +74,8 @@ double interleaved(Rig& rig, const Point& p, Transaction& target,
 
 Json skip(const Point& p) {
   Rig rig(p.rig);
-  std::vector<Transaction> others(10);
-  Transaction target;
+  std::vector<ManagedTransaction> others(10);
+  ManagedTransaction target;
   double seconds = interleaved(rig, p, target, others);
   auto start = Clock::now();
   rig.commit(target);
@@ -91,8 +91,8 @@ Json skip(const Point& p) {
 
 Json rollback(const Point& p) {
   Rig rig(p.rig);
-  std::vector<Transaction> others(10);
-  Transaction target;
+  std::vector<ManagedTransaction> others(10);
+  ManagedTransaction target;
   interleaved(rig, p, target, others);
   const auto start = Clock::now();
   rig.rollback(target);
@@ -101,8 +101,8 @@ Json rollback(const Point& p) {
 
 Json recovery(const Point& p) {
   Rig rig(p.rig);
-  std::vector<Transaction> others(10);
-  Transaction target;
+  std::vector<ManagedTransaction> others(10);
+  ManagedTransaction target;
   interleaved(rig, p, target, others);
   for (auto& other : others) rig.commit(other, false);
   perdure::engine::Recovery report;
@@ -115,7 +115,8 @@ Json recovery(const Point& p) {
 
 Json mixed(const Point& p) {
   Rig rig(p.rig);
-  std::vector<Transaction> all(p.skip + 1);  // each has `skip` records of others between its own
+  std::vector<ManagedTransaction> all(p.skip +
+                                      1);  // each has `skip` records of others between its own
   const auto left =
       static_cast<std::uint64_t>(static_cast<double>(all.size()) * p.percent / 100 + 0.5);
   const auto start = Clock::now();
@@ -153,7 +154,7 @@ Json checkpoint(const Point& p) {
     });
   const auto start = Clock::now();
   for (std::uint64_t i = 0; i < p.records / p.updates; ++i) {
-    Transaction tx;
+    ManagedTransaction tx;
     for (std::uint64_t w = 1; w < p.updates; ++w) rig.update(tx, i * 8 + w, i);
     rig.commit(tx);  // END is a record, too
     logged.fetch_add(p.updates, std::memory_order_relaxed);
@@ -180,7 +181,7 @@ Json threads(const Point& p) {
       while (ready < p.threads) std::this_thread::yield();
       const std::uint64_t own = t * Rig::table_words / p.threads, log = p.distributed ? t : 0;
       for (std::uint64_t i = 0; i < each; ++i) {
-        Transaction tx;
+        ManagedTransaction tx;
         for (std::uint64_t w = 1; w < p.updates; ++w)
           rig.update(tx, own + i * 8 % 16'000 + w, i, log);
         rig.commit(tx, true, log);
@@ -201,10 +202,10 @@ int run(int argc, char** argv) {
       {"intensity", intensity}, {"skip", skip},   {"rollback", rollback},
       {"recovery", recovery},   {"mixed", mixed}, {"checkpoint", checkpoint},
       {"threads", threads}};
-  const std::map<std::string, perdure::log::LogVersion> versions = {
-      {"simple", perdure::log::LogVersion::simple},
-      {"optimized", perdure::log::LogVersion::optimized},
-      {"batch", perdure::log::LogVersion::batch}};
+  const std::map<std::string, perdure::papers::rewind::LogVersion> versions = {
+      {"simple", perdure::papers::rewind::LogVersion::simple},
+      {"optimized", perdure::papers::rewind::LogVersion::optimized},
+      {"batch", perdure::papers::rewind::LogVersion::batch}};
   std::vector<std::string> names;
   for (const auto& [name, f] : figures) names.push_back(name);
   app.add_option("figure", figure, "which")->required()->check(CLI::IsMember(names));

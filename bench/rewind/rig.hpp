@@ -21,10 +21,10 @@
 
 namespace bench::rewind {
 
-using perdure::engine::rewind::Composition;
-using perdure::engine::rewind::ManagedLog;
-using perdure::engine::rewind::Manager;
-using perdure::engine::rewind::Transaction;
+using perdure::papers::rewind::Composition;
+using perdure::papers::rewind::ManagedLog;
+using perdure::papers::rewind::ManagedTransaction;
+using perdure::papers::rewind::Manager;
 
 using Clock = std::chrono::steady_clock;
 inline double seconds_since(Clock::time_point start) {
@@ -67,11 +67,12 @@ class Rig {
   }
 
   /// Word number `i` of the table gets `value`.
-  void update(Transaction& tx, std::uint64_t i, std::uint64_t value, std::uint64_t number = 0) {
+  void update(ManagedTransaction& tx, std::uint64_t i, std::uint64_t value,
+              std::uint64_t number = 0) {
     if (!manager_->update(log(number), tx, place(i), value))
       throw std::runtime_error("the log is too small for this figure; give a larger --log-size");
   }
-  void commit(Transaction& tx, bool clears = true, std::uint64_t number = 0) {
+  void commit(ManagedTransaction& tx, bool clears = true, std::uint64_t number = 0) {
     constexpr std::array<perdure::pool::HeapOp, 0> no_ops{};
     if (!manager_->prepare(log(number), tx, 0))
       throw std::runtime_error("the log is too small for this figure; give a larger --log-size");
@@ -79,7 +80,7 @@ class Rig {
     if (options_.composition.force && clears) manager_->clear(log(number), tx).or_throw();
     tx.reset();
   }
-  void rollback(Transaction& tx) {
+  void rollback(ManagedTransaction& tx) {
     manager_->rollback(log(), tx).or_throw();
     if (options_.composition.force) manager_->clear(log(), tx).or_throw();
     tx.reset();
@@ -109,11 +110,11 @@ class Rig {
   void open() {
     file_ = perdure::pool::OpenPool::open(how_, identity()).value();
     file_->start_session(perdure::pool::ViewPolicy::shared).or_throw();
-    table_ = (perdure::pool::first_chunk(file_->header().max_home_bytes) + 16) *
+    table_ = (perdure::pool::first_chunk(file_->header().max_data_bytes) + 16) *
              perdure::pool::chunk_bytes;
     manager_ = std::make_unique<Manager>(*file_, options_.composition);
     manager_->format().or_throw();
-    nvm_ = std::make_unique<perdure::log::NvmStore>(file_->medium());
+    nvm_ = std::make_unique<perdure::papers::rewind::NvmStore>(file_->medium());
   }
   void touch(std::uint64_t at) {
     const std::uint64_t zero = 0;
@@ -124,7 +125,7 @@ class Rig {
   perdure::pool::OpenFile how_;
   std::unique_ptr<perdure::pool::OpenPool> file_;
   std::unique_ptr<Manager> manager_;
-  std::unique_ptr<perdure::log::NvmStore> nvm_;
+  std::unique_ptr<perdure::papers::rewind::NvmStore> nvm_;
   std::uint64_t table_ = 0;
   std::atomic<std::uint64_t> committed_{0};
 };

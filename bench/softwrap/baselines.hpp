@@ -40,25 +40,25 @@ class Memory {
     how.log_bytes = log_part * static_cast<std::uint64_t>(perdure::base::max_threads);
     how.log_bytes = (how.log_bytes + perdure::medium::region_align - 1) /
                     perdure::medium::region_align * perdure::medium::region_align;
-    how.home_bytes =
+    how.data_bytes =
         (setup.data_size / perdure::medium::region_align + 2) * perdure::medium::region_align;
     how.delays = setup.delays();
     medium_ = perdure::medium::open_medium(how).value();
     touch_pages(medium_->at(0), medium_->log_bytes());
-    touch_pages(medium_->home(), medium_->home_bytes());
+    touch_pages(medium_->data(), medium_->data_bytes());
   }
   [[nodiscard]] perdure::medium::Medium& medium() const noexcept { return *medium_; }
-  [[nodiscard]] std::byte* home() const noexcept { return const_cast<std::byte*>(medium_->home()); }
-  [[nodiscard]] std::uint64_t offset_of(const void* home_address) const noexcept {
+  [[nodiscard]] std::byte* home() const noexcept { return const_cast<std::byte*>(medium_->data()); }
+  [[nodiscard]] std::uint64_t offset_of(const void* data_address) const noexcept {
     return medium_->log_bytes() +
-           static_cast<std::uint64_t>(static_cast<const std::byte*>(home_address) -
-                                      medium_->home());
+           static_cast<std::uint64_t>(static_cast<const std::byte*>(data_address) -
+                                      medium_->data());
   }
   /// Allocates whole lines.
   std::byte* allocate(std::uint64_t n) {
     const std::lock_guard lock(taking_);
     n = (n + line - 1) / line * line;
-    if (n > medium_->home_bytes() - taken_)
+    if (n > medium_->data_bytes() - taken_)
       throw std::runtime_error("home is too small for this workload");
     taken_ += n;
     return home() + (taken_ - n);

@@ -77,8 +77,8 @@ class PoolHost {
     pool_.emplace(Pool::open(path_, options_));
     auto& file = pool_->file();
     touch_pages(file.medium().at(0), file.medium().log_bytes());
-    touch_pages(file.medium().home(), file.home_bytes());
-    touch_pages(file.view(), file.home_bytes());
+    touch_pages(file.medium().data(), file.data_bytes());
+    touch_pages(file.view(), file.data_bytes());
   }
   std::string path_;
   perdure::Options options_;

@@ -61,11 +61,11 @@ nlohmann::ordered_json measure(const Asked& asked) {
   how.kind = "emulated";
   how.create = true;
   how.log_bytes = perdure::medium::region_align;
-  how.home_bytes = asked.setup.data_size;
+  how.data_bytes = asked.setup.data_size;
   how.delays = asked.setup.delays();
   const auto medium = perdure::medium::open_medium(how).value();
-  touch_pages(medium->home(), medium->home_bytes());
-  const std::uint64_t lines = medium->home_bytes() / line,
+  touch_pages(medium->data(), medium->data_bytes());
+  const std::uint64_t lines = medium->data_bytes() / line,
                       groups = std::max<std::uint64_t>(asked.stores / asked.group, 20);
   Rng rng(3, asked.group);
   Group group;

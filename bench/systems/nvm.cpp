@@ -44,7 +44,7 @@ class NvmMemory {
     how.kind = "emulated";
     how.create = true;
     how.log_bytes = perdure::medium::region_align;
-    how.home_bytes = std::uint64_t{256} << 20;
+    how.data_bytes = std::uint64_t{256} << 20;
     how.delays = perdure::medium::Delays::named(setting.delays).value();
     medium_ = perdure::medium::open_medium(how).value();
   }
@@ -52,7 +52,7 @@ class NvmMemory {
   void store(const void* to, const void* from, std::size_t n) {
     const std::uint64_t at =
         medium_->log_bytes() +
-        static_cast<std::uint64_t>(static_cast<const std::byte*>(to) - medium_->home());
+        static_cast<std::uint64_t>(static_cast<const std::byte*>(to) - medium_->data());
     medium_->store(at, from, n);
     medium_->flush(at, n);
     medium_->fence().or_throw();
@@ -66,7 +66,7 @@ class NvmMemory {
       free.pop_back();
       return block;
     }
-    if (n > medium_->home_bytes() - end_) throw std::bad_alloc();
+    if (n > medium_->data_bytes() - end_) throw std::bad_alloc();
     end_ += n;
     return home() + (end_ - n);
   }
@@ -74,7 +74,7 @@ class NvmMemory {
     free_[lines(n)].push_back(static_cast<std::byte*>(block));
   }
   /// For reading.
-  [[nodiscard]] std::byte* home() const { return const_cast<std::byte*>(medium_->home()); }
+  [[nodiscard]] std::byte* home() const { return const_cast<std::byte*>(medium_->data()); }
   [[nodiscard]] perdure::medium::Medium& medium() const { return *medium_; }
 
  private:
@@ -132,17 +132,17 @@ class NvmHost : public HostDefaults {
  public:
   explicit NvmHost(const Setting& setting) : memory_(setting, sizeof(Root)) {
     const Root empty{};
-    memory_.store(memory_.home(), &empty, sizeof empty);
+    memory_.store(memory_.data(), &empty, sizeof empty);
   }
   template <class F>
   auto update(F&& f) {
     NvmTx tx{memory_};
-    return f(tx, *reinterpret_cast<Root*>(memory_.home()));
+    return f(tx, *reinterpret_cast<Root*>(memory_.data()));
   }
   template <class F>
   auto view(F&& f) {
     NvmTx tx{memory_};
-    return f(tx, *reinterpret_cast<const Root*>(memory_.home()));
+    return f(tx, *reinterpret_cast<const Root*>(memory_.data()));
   }
   [[nodiscard]] std::map<std::string, double> counters() const {
     const auto c = memory_.medium().counters();

@@ -47,7 +47,7 @@ void add(Systems& systems, const std::string& name, const std::string& about, bo
 
 /// An engine that can choose its order (strict or pipelined) can acknowledge before a transaction
 /// is durable.
-bool decoupled(const perdure::engine::Entry& e) {
+bool decoupled(const perdure::engine::EngineInfo& e) {
   perdure::engine::Config config;
   config.durability = perdure::async;
   return e.identity(config).order == perdure::pool::CommitOrder::pipelined;
@@ -56,7 +56,7 @@ bool decoupled(const perdure::engine::Entry& e) {
 }  // namespace
 
 void add_perdure(Systems& systems) {
-  for (const perdure::engine::Entry& e : perdure::engine::registered()) {
+  for (const perdure::engine::EngineInfo& e : perdure::engine::registered()) {
     if (const perdure::Status s = e.runs_here(); !s.ok()) {  // this machine can't run it
       std::fprintf(stderr, "%s is left out: %s\n", std::string(e.name).c_str(),
                    s.message().c_str());

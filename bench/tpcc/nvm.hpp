@@ -50,13 +50,13 @@ class Nvm {
     how.kind = "emulated";
     how.create = true;
     how.log_bytes = perdure::medium::region_align;
-    how.home_bytes = step;
-    how.max_home_bytes = std::uint64_t{16} << 30;
+    how.data_bytes = step;
+    how.max_data_bytes = std::uint64_t{16} << 30;
     how.delays = perdure::medium::Delays::named(delays).value();
     medium_ = perdure::medium::open_medium(how).value();
   }
   [[nodiscard]] perdure::medium::Medium& medium() noexcept { return *medium_; }
-  [[nodiscard]] std::byte* home() const noexcept { return const_cast<std::byte*>(medium_->home()); }
+  [[nodiscard]] std::byte* home() const noexcept { return const_cast<std::byte*>(medium_->data()); }
 
   /// A thread's part of the data region, from which it allocates blocks.
   struct Part {
@@ -68,8 +68,8 @@ class Nvm {
     std::uint64_t at = (part.at + align - 1) / align * align;
     if (at + n > part.end) {
       const std::lock_guard lock(growing_);
-      if (given_ + chunk > medium_->home_bytes())
-        medium_->grow(medium_->home_bytes() + step).or_throw();
+      if (given_ + chunk > medium_->data_bytes())
+        medium_->grow(medium_->data_bytes() + step).or_throw();
       part = {given_, given_ + chunk};
       given_ += chunk;
       at = part.at;
@@ -97,7 +97,7 @@ class NvmTx {
   NvmTx(Nvm& nvm, Nvm::Part& part)
       : nvm_(nvm),
         medium_(nvm.medium()),
-        home_(nvm.home()),
+        home_(nvm.data()),
         log_bytes_(medium_.log_bytes()),
         part_(part) {}
 

@@ -24,7 +24,7 @@
 //          all logs up to it; recovery skips those. Otherwise an older value, still in another
 //          thread's log, would overwrite a newer one whose log has been truncated.
 // The TM isolates.
-// Thread safety: any thread may call the engine; a Context belongs to its thread.
+// Thread safety: any thread may call the engine; a Transaction belongs to its thread.
 #pragma once
 
 #include <algorithm>
@@ -37,16 +37,17 @@
 
 #include "papers/blurred/torn_log.hpp"
 #include "papers/blurred/truncator.hpp"
+#include "papers/names.hpp"
 #include "perdure/engine/bulk_persistence.hpp"
-#include "perdure/engine/context.hpp"
-#include "perdure/engine/entry.hpp"
-#include "perdure/engine/home_at_commit.hpp"
+#include "perdure/engine/data_at_commit.hpp"
+#include "perdure/engine/engine_info.hpp"
 #include "perdure/engine/thread_logs.hpp"
+#include "perdure/engine/transaction.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/tm/tm.hpp"
 #include "perdure/tm/write_set.hpp"
 
-namespace perdure::engine::bppm {
+namespace perdure::papers::blurred {
 
 enum class Truncation : std::uint8_t { sync, async, bulk };
 
@@ -79,15 +80,15 @@ inline constexpr std::array<InstanceName, 4> names_private_none = {
 /// Returns the mode that a header's engine name stands for.
 [[nodiscard]] const Mode& mode_of(const pool::Header& header) noexcept;
 /// Returns where a pool's log `ring` lies.
-[[nodiscard]] log::TornPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
+[[nodiscard]] TornPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
 /// The paper's three steps of recovery (section III-C), for all modes.
 Status recover(pool::OpenPool& file, Recovery& report);
 
 /// XIL: a transaction's new values lie in the log.
 struct LogWrites {
-  log::TornLog& log;
+  TornLog& log;
   std::uint64_t add(std::uint64_t address, std::uint64_t value) noexcept {
-    return log.append(log::TornRecord::make(log::TornKind::word, address, value, log.sense()));
+    return log.append(TornRecord::make(TornKind::word, address, value, log.sense()));
   }
   // The value is not replaced in place: the commit record may be durable before a second store to
   // the block is, and no torn bit would show that.
@@ -100,14 +101,14 @@ struct LogWrites {
 };
 
 template <class Tm, class Writes>
-class Bppm : public HomeAtCommit<Tm> {
-  using Base = HomeAtCommit<Tm>;
+class Bppm : public DataAtCommit<Tm> {
+  using Base = DataAtCommit<Tm>;
 
  public:
   static constexpr bool ring_records = false;
   static constexpr bool in_log = std::is_same_v<Writes, LogWrites>;
 
-  class Context;
+  class Transaction;
 
   static pool::Identity identity(const Config& config) {
     pool::Identity who = Base::a_log_each(config);
@@ -115,40 +116,41 @@ class Bppm : public HomeAtCommit<Tm> {
     return who;
   }
   static Status recover(pool::OpenPool& file, Recovery& report) {
-    return bppm::recover(file, report);
+    return blurred::recover(file, report);
   }
 
   Bppm(pool::OpenPool& file, const Config& config, const Recovery& recovery);
   ~Bppm();
 
-  Context& context() {
-    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  Transaction& transaction() {
+    return transactions_.get(
+        [this](int slot) { return std::make_unique<Transaction>(*this, slot); });
   }
   Status checkpoint();
   Status close();
   Stats stats();
-  void wait_for_log_space(Context& context, LogSpace needed);
+  void wait_for_log_space(Transaction& transaction, LogSpace needed);
 
  private:
   Status checkpoint_up_to(std::uint64_t id);
 
   using Base::core_, Base::heap_bits_, Base::tm_;
   const Mode mode_;
-  ThreadLogs<log::TornLog> logs_;  // a turn is held while the log is truncated, too
+  ThreadLogs<TornLog> logs_;  // a turn is held while the log is truncated, too
   BulkPersistence bulk_;
-  std::atomic<std::uint64_t> laps_{0};
+  std::atomic<std::uint64_t> generations_{0};
   std::unique_ptr<Truncator> truncator_;
-  Contexts<Context> contexts_;
+  Transactions<Transaction> transactions_;
 };
 
 template <class Tm, class Writes>
-class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
-  using Base = ContextBase<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+class Bppm<Tm, Writes>::Transaction : public TransactionBase<Tm> {
+  using Base = TransactionBase<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
       Base::row_, Base::shows_, Base::tm_, Base::view_;
 
  public:
-  Context(Bppm& engine, int slot);
+  Transaction(Bppm& engine, int slot);
 
   // An update's reads must check its write set.
   [[nodiscard]] bool direct() const noexcept { return this->in_view() && tm_.direct(); }
@@ -166,7 +168,7 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
     for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
   }
   std::byte* alloc(std::uint64_t bytes) {
-    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_data_).offset;
   }
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);
@@ -178,28 +180,28 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
   void room(std::uint64_t n) {
     if constexpr (in_log) {
       use_.begin();
-      if (__builtin_expect(!log_.fits(n) || core_.state() != 0, 0)) no_room(n);
+      if (__builtin_expect(!log_.fits(n) || core_.state() != 0, 0)) no_log_space(n);
     }
   }
-  void no_room(std::uint64_t n);
+  void no_log_space(std::uint64_t n);
   void prepare();
   Status persist(std::uint64_t id);
   Status check_point(std::uint64_t id);
   void end() noexcept;
 
   Bppm& engine_;
-  typename ThreadLogs<log::TornLog>::Use use_;
-  log::TornLog& log_;
+  typename ThreadLogs<TornLog>::Use use_;
+  TornLog& log_;
   tm::WriteSet<Writes> written_;
   // The records that the commit appends to the log: all of them, or (XIL) heap ops.
-  std::vector<log::TornRecord> records_;
+  std::vector<TornRecord> records_;
   Truncator::Node node_;  // ASYNC: this transaction's lines
   // ASYNC: its heap ops change more lines than the writer holds.
   bool huge_ = false;
   // It has thrown LogFull with this many bytes: if a caller swallowed that, commit throws it
   // again.
   std::uint64_t needed_ = 0;
-  log::HomeWriter home_writer_;
+  log::DataWriter data_writer_;
 };
 
-}  // namespace perdure::engine::bppm
+}  // namespace perdure::papers::blurred

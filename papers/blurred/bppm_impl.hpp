@@ -8,8 +8,9 @@
 #include <type_traits>
 
 #include "papers/blurred/bppm.hpp"
+#include "papers/names.hpp"
 
-namespace perdure::engine::bppm {
+namespace perdure::papers::blurred {
 
 template <class Tm, class Writes>
 Bppm<Tm, Writes>::Bppm(pool::OpenPool& file, const Config& config, const Recovery& recovery)
@@ -17,7 +18,7 @@ Bppm<Tm, Writes>::Bppm(pool::OpenPool& file, const Config& config, const Recover
       mode_(mode_of(file.header())),
       bulk_(core_, file.header().checkpoint_id) {
   for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
-    log::TornLog& log = logs_.add(core_.medium, place_of(file.header(), i));
+    TornLog& log = logs_.add(core_.medium, place_of(file.header(), i));
     if (file.read_only()) continue;
     if (Status s = log.format(recovery.was_clean); !s.ok()) {
       core_.poison(s);
@@ -36,7 +37,7 @@ Bppm<Tm, Writes>::~Bppm() {
 }
 
 template <class Tm, class Writes>
-Bppm<Tm, Writes>::Context::Context(Bppm& engine, int slot)
+Bppm<Tm, Writes>::Transaction::Transaction(Bppm& engine, int slot)
     : Base(engine.tm_, engine.core_, slot),
       engine_(engine),
       use_(engine.logs_, slot),
@@ -47,10 +48,10 @@ Bppm<Tm, Writes>::Context::Context(Bppm& engine, int slot)
         else
           return tm::PrivateWrites{};
       }()),
-      home_writer_(core_.medium, max_home_) {}
+      data_writer_(core_.medium, max_data_) {}
 
 template <class Tm, class Writes>
-void Bppm<Tm, Writes>::Context::no_room(std::uint64_t n) {
+void Bppm<Tm, Writes>::Transaction::no_log_space(std::uint64_t n) {
   if (core_.state() != 0) core_.refuse();
   const auto [first, last] = log_.run();
   if (last - first + n > log_.capacity())
@@ -58,13 +59,13 @@ void Bppm<Tm, Writes>::Context::no_room(std::uint64_t n) {
                         "a transaction that stores, allocates and frees more than its log holds",
                         "at most " + std::to_string(log_.capacity()) + " words and blocks",
                         "split it, or make the pool with a larger log_size"));
-  needed_ = (last - first + n) * log::TornRecord::bytes;
+  needed_ = (last - first + n) * TornRecord::bytes;
   this->throw_log_full({needed_});
 }
 
 // Does all that may fail, before the commit draws its id.
 template <class Tm, class Writes>
-void Bppm<Tm, Writes>::Context::prepare() {
+void Bppm<Tm, Writes>::Transaction::prepare() {
   use_.begin();  // before the generation's sense is read
   const auto ops = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
   const bool sense = log_.sense();
@@ -72,16 +73,16 @@ void Bppm<Tm, Writes>::Context::prepare() {
   if constexpr (!in_log) {
     records_.reserve(written_.writes().entries.size() + ops);
     for (const auto& e : written_.writes().entries)
-      records_.push_back(log::TornRecord::make(log::TornKind::word, e.address, e.value, sense));
+      records_.push_back(TornRecord::make(TornKind::word, e.address, e.value, sense));
   }
-  for (const pool::HeapOp& op : ops_) records_.push_back(log::TornRecord::heap(op, sense));
-  if (!log_.fits(records_.size())) no_room(records_.size());
+  for (const pool::HeapOp& op : ops_) records_.push_back(TornRecord::heap(op, sense));
+  if (!log_.fits(records_.size())) no_log_space(records_.size());
   if (engine_.truncator_) {
     node_.clear();
     std::size_t heap = 0;
     // Counts lines at most: a span's bitmap and directory words, or an object's.
     for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;
-    huge_ = heap > log::HomeWriter::batch;
+    huge_ = heap > log::DataWriter::batch;
     node_.emplace_back().reserve((in_log ? log_.run().second - log_.run().first : 0) +
                                  records_.size() + heap);
   }
@@ -89,18 +90,18 @@ void Bppm<Tm, Writes>::Context::prepare() {
 
 // Makes the transaction durable: TORN-1, the one fence.
 template <class Tm, class Writes>
-Status Bppm<Tm, Writes>::Context::persist(std::uint64_t id) {
+Status Bppm<Tm, Writes>::Transaction::persist(std::uint64_t id) {
   if (!records_.empty()) log_.append_all(records_, engine_.mode_.streamed);
   return log_.commit(id);
 }
 
 // The checkpointing phase: stores to the data region what the log has.
 template <class Tm, class Writes>
-Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
+Status Bppm<Tm, Writes>::Transaction::check_point(std::uint64_t id) {
   const Truncation how = engine_.mode_.truncation;
   medium::Medium& medium = core_.medium;
   const auto store = [&](std::uint64_t offset, std::uint64_t value) {
-    if (how == Truncation::sync) return home_writer_.words(offset, &value, 1);
+    if (how == Truncation::sync) return data_writer_.words(offset, &value, 1);
     // Volatile: flush_all or the truncator's thread writes it back.
     medium.store(medium.log_bytes() + offset, &value, 8);
     if (how == Truncation::async &&
@@ -110,39 +111,39 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
   if constexpr (in_log) {
     const auto [first, last] = log_.committed();
     for (std::uint64_t n = first; n < last; ++n)
-      if (const log::TornRecord& r = log_.record(n); r.kind() == log::TornKind::word)
+      if (const TornRecord& r = log_.record(n); r.kind() == TornKind::word)
         store(r.address(), r.value());
   } else {
     for (const auto& e : written_.writes().entries) store(e.address, e.value);
   }
   if (!ops_.empty()) {
     const std::lock_guard lock(engine_.heap_bits_);
-    this->apply_heap_ops(home_writer_);
+    this->apply_heap_ops(data_writer_);
   }
   switch (how) {
     case Truncation::sync:
       // mutant: bppm-sync-flush
-      home_writer_.flush();
+      data_writer_.flush();
       if (Status s = medium.fence(); !s.ok()) return s;  // BPPM-2: the data, before the log says so
-      return log_.note_home(id);
+      return log_.note_data(id);
     case Truncation::async:
-      home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
+      data_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
       // The writer had to flush lines by itself: no other thread's fence covers them.
       if (huge_) return medium.fence();
       break;
-    case Truncation::bulk: home_writer_.hand_over([](std::uint64_t) {}); break;
+    case Truncation::bulk: data_writer_.hand_over([](std::uint64_t) {}); break;
   }
   return {};
 }
 
 template <class Tm, class Writes>
-std::uint64_t Bppm<Tm, Writes>::Context::commit(Durability) {
+std::uint64_t Bppm<Tm, Writes>::Transaction::commit(Durability) {
   if (needed_ != 0) this->throw_log_full({needed_});
   if (written_.empty() && ops_.empty()) return this->end_read_only();
   const auto persist_all = [&](std::uint64_t drawn) {
     Status s = persist(drawn);
-    ThreadCounters::add(row_.log_bytes, (log_.committed().second - log_.committed().first + 1) *
-                                            log::TornRecord::bytes);
+    ThreadCounters::add(row_.log_bytes,
+                        (log_.committed().second - log_.committed().first + 1) * TornRecord::bytes);
     if (s.ok()) s = check_point(drawn);  // BPPM-1
     if (s.ok() && engine_.truncator_) engine_.truncator_->push(node_);
     return s;
@@ -156,7 +157,7 @@ std::uint64_t Bppm<Tm, Writes>::Context::commit(Durability) {
 }
 
 template <class Tm, class Writes>
-void Bppm<Tm, Writes>::Context::rollback() noexcept {
+void Bppm<Tm, Writes>::Transaction::rollback() noexcept {
   if (!inside_) return;
   if (core_.forked()) {
     inside_ = false;
@@ -169,7 +170,7 @@ void Bppm<Tm, Writes>::Context::rollback() noexcept {
 }
 
 template <class Tm, class Writes>
-void Bppm<Tm, Writes>::Context::end() noexcept {
+void Bppm<Tm, Writes>::Transaction::end() noexcept {
   written_.clear();
   if constexpr (!in_log) written_.writes().entries.clear();
   records_.clear();
@@ -180,11 +181,11 @@ void Bppm<Tm, Writes>::Context::end() noexcept {
 }
 
 template <class Tm, class Writes>
-void Bppm<Tm, Writes>::wait_for_log_space(Context& context, LogSpace needed) {
+void Bppm<Tm, Writes>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
-  log::TornLog& log = context.log_;
-  const auto turn = context.use_.hold();
-  const std::uint64_t records = needed.bytes / log::TornRecord::bytes;
+  TornLog& log = transaction.log_;
+  const auto turn = transaction.use_.hold();
+  const std::uint64_t records = needed.bytes / TornRecord::bytes;
   if (log.fits(records)) return;  // another thread has made space in a shared log
   // `full` means that the disk is full. The transaction was rolled back, and does not run again.
   if (log.lacks_blocks(records)) return log.prepare(records).or_throw();
@@ -192,7 +193,7 @@ void Bppm<Tm, Writes>::wait_for_log_space(Context& context, LogSpace needed) {
   Status s = checkpoint_up_to(log.last_id());
   if (s.ok()) s = log.truncate();
   if (!s.ok()) core_.poison(s);
-  laps_.fetch_add(1, std::memory_order_relaxed);
+  generations_.fetch_add(1, std::memory_order_relaxed);
 }
 
 // BPPM-2: afterwards the caller may truncate its log.
@@ -238,10 +239,9 @@ Stats Bppm<Tm, Writes>::stats() {
   s.checkpoint_id = truncator_ ? truncator_->checkpoint_id()
                     : in_bulk  ? bulk_.checkpoint_id()
                                : s.durable_id;
-  for (std::size_t i = 0; i < logs_.size(); ++i)
-    s.log_used += logs_[i].used() * log::TornRecord::bytes;
-  s.checkpoints = in_bulk ? bulk_.times() : laps_.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < logs_.size(); ++i) s.log_used += logs_[i].used() * TornRecord::bytes;
+  s.checkpoints = in_bulk ? bulk_.times() : generations_.load(std::memory_order_relaxed);
   return s;
 }
 
-}  // namespace perdure::engine::bppm
+}  // namespace perdure::papers::blurred

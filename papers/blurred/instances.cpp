@@ -3,7 +3,7 @@
 #include "perdure/tm/none.hpp"
 #include "perdure/tm/orec_tm.hpp"
 
-namespace perdure::engine::bppm {
+namespace perdure::papers::blurred {
 
 template class Bppm<tm::Stm, LogWrites>;
 template class Bppm<tm::None, LogWrites>;
@@ -12,4 +12,4 @@ template class Bppm<tm::None, tm::PrivateWrites>;
 
 static_assert(Engine<Bppm<tm::Stm, LogWrites>>);
 
-}  // namespace perdure::engine::bppm
+}  // namespace perdure::papers::blurred

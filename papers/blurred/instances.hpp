@@ -14,28 +14,28 @@
 
 namespace perdure {
 
-struct bppm : engine::Instance<engine::bppm::Bppm<tm::Stm, engine::bppm::LogWrites>> {
-  static constexpr auto& names = engine::bppm::names_in_log;
+struct bppm : engine::Instance<papers::blurred::Bppm<tm::Stm, papers::blurred::LogWrites>> {
+  static constexpr auto& names = papers::blurred::names_in_log;
 };
-struct bppm_none
-    : engine::Instance<engine::bppm::Bppm<tm::None, engine::bppm::LogWrites>, Isolation::caller> {
-  static constexpr auto& names = engine::bppm::names_in_log_none;
+struct bppm_none : engine::Instance<papers::blurred::Bppm<tm::None, papers::blurred::LogWrites>,
+                                    Isolation::caller> {
+  static constexpr auto& names = papers::blurred::names_in_log_none;
 };
-struct redo : engine::Instance<engine::bppm::Bppm<tm::Stm, tm::PrivateWrites>> {
-  static constexpr auto& names = engine::bppm::names_private;
+struct redo : engine::Instance<papers::blurred::Bppm<tm::Stm, tm::PrivateWrites>> {
+  static constexpr auto& names = papers::blurred::names_private;
 };
 struct redo_none
-    : engine::Instance<engine::bppm::Bppm<tm::None, tm::PrivateWrites>, Isolation::caller> {
-  static constexpr auto& names = engine::bppm::names_private_none;
+    : engine::Instance<papers::blurred::Bppm<tm::None, tm::PrivateWrites>, Isolation::caller> {
+  static constexpr auto& names = papers::blurred::names_private_none;
 };
 
 /// All instances of the family.
 using blurred_engines = engines<bppm, bppm_none, redo, redo_none>;
 
 // Compiled once, in instances.cpp beside this.
-extern template class engine::bppm::Bppm<tm::Stm, engine::bppm::LogWrites>;
-extern template class engine::bppm::Bppm<tm::None, engine::bppm::LogWrites>;
-extern template class engine::bppm::Bppm<tm::Stm, tm::PrivateWrites>;
-extern template class engine::bppm::Bppm<tm::None, tm::PrivateWrites>;
+extern template class papers::blurred::Bppm<tm::Stm, papers::blurred::LogWrites>;
+extern template class papers::blurred::Bppm<tm::None, papers::blurred::LogWrites>;
+extern template class papers::blurred::Bppm<tm::Stm, tm::PrivateWrites>;
+extern template class papers::blurred::Bppm<tm::None, tm::PrivateWrites>;
 
 }  // namespace perdure

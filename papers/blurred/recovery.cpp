@@ -14,11 +14,7 @@
 #include "perdure/pool/allocation.hpp"
 #include "perdure/pool/heap_apply.hpp"
 
-namespace perdure::engine::bppm {
-
-using log::TornKind;
-using log::TornLog;
-using log::TornRecord;
+namespace perdure::papers::blurred {
 
 const Mode& mode_of(const pool::Header& header) noexcept {
   const std::string_view name(header.engine, strnlen(header.engine, sizeof header.engine));
@@ -26,7 +22,7 @@ const Mode& mode_of(const pool::Header& header) noexcept {
                        [&](const Mode& m) { return m.name == name; });
 }
 
-log::TornPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept {
+TornPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept {
   return {pool::ring_offset(header, ring), header.ring_bytes, log::ring_seed(header.uuid, 0, ring),
           header.epoch};
 }
@@ -34,25 +30,25 @@ log::TornPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept
 namespace {
 
 struct Committed {
-  log::TornTransaction transaction;
-  log::TornPlace place;
+  TornTransaction transaction;
+  TornPlace place;
 };
 
 // Returns whether each record names bytes or blocks that the pool has, and adds them to `targets`.
 bool possible(const medium::Medium& medium, const pool::Header& header, const Committed& c,
               pool::Targets& targets) {
-  const std::uint64_t home_bytes = medium.home_bytes();
+  const std::uint64_t data_bytes = medium.data_bytes();
   const TornRecord* const records = &TornLog::record_at(medium, c.place, 0);
   for (std::uint64_t n = c.transaction.first; n < c.transaction.last; ++n) {
     const TornRecord& r = records[n];
     switch (r.kind()) {
       case TornKind::word:
-        if (r.address() % 8 != 0 || r.address() + 8 > home_bytes) return false;
+        if (r.address() % 8 != 0 || r.address() + 8 > data_bytes) return false;
         targets.words(r.address(), 1);
         break;
       case TornKind::alloc:
       case TornKind::free:
-        if (!pool::possible(r.heap_op(), home_bytes, header.max_home_bytes)) return false;
+        if (!pool::possible(r.heap_op(), data_bytes, header.max_data_bytes)) return false;
         targets.block(r.heap_op());
         break;
       default: return false;
@@ -62,24 +58,24 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Co
 }
 
 void replay(medium::Medium& medium, const pool::Header& header, const Committed& c,
-            log::HomeWriter& home) {
+            log::DataWriter& home) {
   // In records: words lie anywhere in the data region, and a store takes less time than its cache
   // miss.
   constexpr std::uint64_t ahead = 24;
-  const std::uint64_t count = TornLog::records_of(c.place), home_bytes = medium.home_bytes(),
-                      home_at = medium.log_bytes();
+  const std::uint64_t count = TornLog::records_of(c.place), data_bytes = medium.data_bytes(),
+                      data_at = medium.log_bytes();
   const TornRecord* const records = &TornLog::record_at(medium, c.place, 0);
   for (std::uint64_t n = c.transaction.first; n < c.transaction.last; ++n) {
     const TornRecord& r = records[n];
     if (const std::uint64_t coming = records[std::min(n + ahead, count - 1)].address();
-        coming < home_bytes)
-      __builtin_prefetch(medium.home() + coming, 1);
+        coming < data_bytes)
+      __builtin_prefetch(medium.data() + coming, 1);
     if (r.kind() == TornKind::word) {
       const std::uint64_t value =
           r.mask() == TornRecord::all_bytes ? r.value() : r.over(home.load(r.address()));
-      medium.store(home_at + r.address(), &value, 8);  // flush_all writes it back
+      medium.store(data_at + r.address(), &value, 8);  // flush_all writes it back
     } else {
-      pool::apply_op(home, r.heap_op(), header.max_home_bytes);
+      pool::apply_op(home, r.heap_op(), header.max_data_bytes);
     }
   }
 }
@@ -90,7 +86,7 @@ Status recover(pool::OpenPool& file, Recovery& report) {
   const pool::Header& header = file.header();
   medium::Medium& medium = file.medium();
 
-  const log::TornControl first = TornLog::control(medium, place_of(header, 0));
+  const TornControl first = TornLog::control(medium, place_of(header, 0));
   if (!first.damage.ok()) return first.damage;
   // mutant: bppm-recovery-skips-covered
   const std::uint64_t x = std::max(header.checkpoint_id, first.x);
@@ -98,13 +94,13 @@ Status recover(pool::OpenPool& file, Recovery& report) {
   std::vector<Committed> committed;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
     // Step 1: detection of uncommitted data blocks.
-    const log::TornPlace place = place_of(header, i);
-    const log::TornControl control = TornLog::control(medium, place);
+    const TornPlace place = place_of(header, i);
+    const TornControl control = TornLog::control(medium, place);
     if (!control.damage.ok()) return control.damage;
     if (!control.ours) continue;
     const std::uint64_t covered = std::max(x, control.home);  // BPPM-2
     report.last_id = std::max(report.last_id, covered);
-    const log::TornScan scan = TornLog::scan(medium, place, covered);
+    const TornScan scan = TornLog::scan(medium, place, covered);
     if (!scan.damage.ok()) return scan.damage;
     // mutant: bppm-log-rewritten
     TornLog::flush_scanned(medium, place, scan);
@@ -129,7 +125,7 @@ Status recover(pool::OpenPool& file, Recovery& report) {
   // REDO-4 (log/redo.hpp): the logs are durable before the data region has anything of what they
   // say.
   if (Status s = medium.fence(); !s.ok()) return s;
-  log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
+  log::DataWriter home(medium, header.max_data_bytes, log::DataWriter::Use::recovery);
   for (const Committed& c : committed) {  // step 3
     replay(medium, header, c, home);
     home.hand_over([](std::uint64_t) {});  // flush_all writes each line back once
@@ -144,4 +140,4 @@ Status recover(pool::OpenPool& file, Recovery& report) {
   return {};
 }
 
-}  // namespace perdure::engine::bppm
+}  // namespace perdure::papers::blurred

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-namespace perdure::log {
+namespace perdure::papers::blurred {
 
 // --- writing -------------------------------------------------------------------------------------
 
@@ -64,14 +64,14 @@ Status TornLog::control_word(std::uint64_t word, std::uint64_t value) noexcept {
   return medium_.fence();  // before anything is done that relies on it
 }
 
-void TornLog::begin_lap() noexcept {
+void TornLog::begin_generation() noexcept {
   put(0, abort_record(seed_, position(0), position(0), sense()));
-  // mutant: torn-lap-begin-flush
+  // mutant: torn-generation-begin-flush
   flush(0, 1);
   tail_ = 1;
   last_commit_ = position(0);
   last_id_ = 0;
-  aborts_since_commit_ = aborts_in_lap_ = false;
+  aborts_since_commit_ = aborts_in_generation_ = false;
   begin_run();
 }
 
@@ -82,9 +82,9 @@ Status TornLog::format(bool zero) {
     return s;
   // mutant: torn-format-zeroes
   if (!zero) this->zero();
-  start_word(home_word, 0);
+  start_word(data_word, 0);
   start_word(x_word, 0);
-  begin_lap();
+  begin_generation();
   // TORN-3, TORN-5: before the epoch says that this is a log of the session.
   if (Status s = medium_.fence(); !s.ok()) return s;
   return control_word(epoch_word, place_.epoch);
@@ -148,27 +148,27 @@ void TornLog::abort() noexcept {
   }
   put(tail_, abort_at(tail_));
   ++tail_;
-  aborts_since_commit_ = aborts_in_lap_ = true;
+  aborts_since_commit_ = aborts_in_generation_ = true;
   begin_run();
 }
 
 Status TornLog::truncate() noexcept {
   // TORN-2: whatever a crash would have left of an aborted run, its blocks have this generation's
   // torn bit now, and so has the rest.
-  // mutant: torn-lap-aborts-flushed
-  if (aborts_in_lap_)
+  // mutant: torn-generation-aborts-flushed
+  if (aborts_in_generation_)
     for (std::uint64_t n = 1, from = 1; n < tail_; ++n) {
       const TornKind kind = record(n).kind();
       if (kind == TornKind::abort) flush(from, n + 1);
       if (kind == TornKind::abort || kind == TornKind::commit) from = n + 1;
     }
-  // mutant: torn-lap-filled
+  // mutant: torn-generation-filled
   fill(tail_, records_, TornRecord::filler(sense()));
-  // mutant: torn-lap-fill-fence, call torn-lap-fill-fence
+  // mutant: torn-generation-fill-fence, call torn-generation-fill-fence
   if (Status s = medium_.fence(); !s.ok()) return s;  // TORN-2
   ++lap_;
-  begin_lap();
-  // mutant: torn-lap-begin-fence, call torn-lap-begin-fence
+  begin_generation();
+  // mutant: torn-generation-begin-fence, call torn-generation-begin-fence
   return medium_.fence();  // TORN-3
 }
 
@@ -192,7 +192,7 @@ TornControl TornLog::control(const medium::Medium& medium, const TornPlace& plac
   const std::uint64_t epoch = word(epoch_word);
   if (epoch == 0) return c;  // a new pool
   const LogForm form = ControlWord::form_of(
-      place.identity, {{epoch_word, epoch}, {home_word, word(home_word)}, {x_word, word(x_word)}});
+      place.identity, {{epoch_word, epoch}, {data_word, word(data_word)}, {x_word, word(x_word)}});
   const auto whole = [&](std::uint64_t at) {
     return ControlWord::whole(place.identity, at, word(at), form);
   };
@@ -203,9 +203,9 @@ TornControl TornLog::control(const medium::Medium& medium, const TornPlace& plac
   // mutant: torn-log-epoch
   c.ours = ControlWord::value(epoch) == place.epoch;
   if (!c.ours) return c;
-  if (!whole(home_word) || !whole(x_word))
+  if (!whole(data_word) || !whole(x_word))
     c.damage = broken(medium, place, "has damaged control words");
-  c.home = ControlWord::value(word(home_word));
+  c.home = ControlWord::value(word(data_word));
   c.x = ControlWord::value(word(x_word));
   return c;
 }
@@ -239,29 +239,29 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place,
     return s;
   }
   const bool sense = beginning.torn_meta();
-  const std::uint64_t lap = beginning.value() / records;
-  if (sense != sense_of(lap) || beginning.value() != lap * records ||
-      beginning.meta != abort_record(seed, lap * records, lap * records, sense).meta)
+  const std::uint64_t generation = beginning.value() / records;
+  if (sense != sense_of(generation) || beginning.value() != generation * records ||
+      beginning.meta != abort_record(seed, generation * records, generation * records, sense).meta)
     return damaged("does not begin as a generation does");
 
-  std::uint64_t last_commit = lap * records, last_id = 0, first = 1, n = 1;
-  TornSum sum(seed, lap * records + 1), before = sum;  // before: without the last record
+  std::uint64_t last_commit = generation * records, last_id = 0, first = 1, n = 1;
+  TornSum sum(seed, generation * records + 1), before = sum;  // before: without the last record
   const auto leads_on = [&](std::uint64_t i) {
     const TornRecord& r = record(i);
     // mutant: torn-backpointer
     return r.written(sense) && r.kind() == TornKind::abort && r.value() == last_commit &&
-           r.meta == abort_record(seed, lap * records + i, last_commit, sense).meta;
+           r.meta == abort_record(seed, generation * records + i, last_commit, sense).meta;
   };
   const auto like_data = [](const TornRecord& r) {
     return (r.meta & (TornRecord::flag_dc | TornRecord::flag_ca)) == 0 && r.address() % 8 == 0;
   };
   const auto is_commit = [&](std::uint64_t i, const TornSum& of) {  // whatever its flags say
     return record(i).address() ==
-           of.value(TornKind::commit, record(i).value(), lap * records + i, last_commit);
+           of.value(TornKind::commit, record(i).value(), generation * records + i, last_commit);
   };
   const auto go_on_behind = [&](std::uint64_t i) {
     n = first = i + 1;
-    sum = TornSum(seed, lap * records + first);
+    sum = TornSum(seed, generation * records + first);
   };
   while (n < records) {
     const TornRecord& r = record(n);
@@ -274,14 +274,14 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place,
       const std::uint64_t id = r.value();
       // mutant: torn-transaction-checksum
       if (first == n ||
-          r.meta != commit_record(sum, id, lap * records + n, last_commit, sense).meta)
+          r.meta != commit_record(sum, id, generation * records + n, last_commit, sense).meta)
         return damaged("has a damaged transaction before record " + std::to_string(n));
       if (id <= last_id)
         return damaged("has transaction " + std::to_string(id) + " behind " +
                        std::to_string(last_id));
       s.transactions.push_back({id, first, n});
       last_id = id;
-      last_commit = lap * records + n;
+      last_commit = generation * records + n;
       go_on_behind(n);
     } else if (r.written(sense) && r.kind() != TornKind::abort) {
       before = sum;
@@ -308,12 +308,13 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place,
   if (beyond.size() == 1) {
     std::uint64_t from = beyond[0];
     while (from > n + 1 && record(from - 1).written(sense)) --from;
-    TornSum own(seed, lap * records + from);
+    TornSum own(seed, generation * records + from);
     for (std::uint64_t i = from; i < beyond[0]; ++i) own.add(record(i));
     const TornRecord& r = record(beyond[0]);
     for (std::uint64_t i = n; i < from && !follows; ++i)
-      follows = r.address() == own.value(TornKind::commit, r.value(), lap * records + beyond[0],
-                                         lap * records + i);
+      follows =
+          r.address() == own.value(TornKind::commit, r.value(), generation * records + beyond[0],
+                                   generation * records + i);
   }
   // mutant: torn-break-detected
   if (follows)
@@ -321,4 +322,4 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place,
   return s;
 }
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::blurred

@@ -11,7 +11,7 @@
 //   hole          A block whose torn bit is not that of the generation. From a hole the scan
 //                 searches 64 blocks ahead for an abort record whose backpointer names the last
 //                 commit record; without one it is at the log's end.
-// A generation (`lap` in the code) is one pass over the log. It begins with an abort record that
+// A generation is one pass over the log. It begins with an abort record that
 // names itself: its torn bits say which sense the generation has, its backpointer which generation
 // it is. A position is generation x records + number. The next generation begins when the data
 // region durably holds all of the log and the checkpoint id X (below) says so, durably.
@@ -41,12 +41,13 @@
 #include <vector>
 
 #include "papers/blurred/torn_record.hpp"
+#include "papers/names.hpp"
 #include "perdure/base/status.hpp"
 #include "perdure/log/control_word.hpp"
 #include "perdure/log/extent.hpp"
 #include "perdure/medium/medium.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::blurred {
 
 /// A committed transaction that a scan has found: records [first, last) of the log.
 struct TornTransaction {
@@ -113,7 +114,9 @@ class TornLog {
     return used_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool sense() const noexcept { return sense_of(lap_); }
-  [[nodiscard]] static bool sense_of(std::uint64_t lap) noexcept { return (lap & 1) == 0; }
+  [[nodiscard]] static bool sense_of(std::uint64_t generation) noexcept {
+    return (generation & 1) == 0;
+  }
   /// Returns the newest transaction in this generation; 0: none.
   [[nodiscard]] std::uint64_t last_id() const noexcept { return last_id_; }
 
@@ -145,11 +148,11 @@ class TornLog {
   /// Aborts the transaction of these records. It flushes nothing.
   void abort() noexcept;
   /// Notes that the data region durably holds this log's transactions up to `id`. It costs a fence.
-  Status note_home(std::uint64_t id) noexcept { return control_word(home_word, id); }
+  Status note_data(std::uint64_t id) noexcept { return control_word(data_word, id); }
   /// Notes the checkpoint id: the data region durably holds all logs' transactions up to `x`.
   /// Called for the first log. It costs a fence.
   Status note_checkpoint_id(std::uint64_t x) noexcept { return control_word(x_word, x); }
-  /// Begins the next generation. Preconditions: note_home() or note_checkpoint_id() covers all of
+  /// Begins the next generation. Preconditions: note_data() or note_checkpoint_id() covers all of
   /// this one, no transaction is in progress, prepare_all() has succeeded. It costs two fences.
   Status truncate() noexcept;
 
@@ -175,7 +178,7 @@ class TornLog {
   }
 
  private:
-  static constexpr std::uint64_t epoch_word = 0, home_word = 8, x_word = 16;
+  static constexpr std::uint64_t epoch_word = 0, data_word = 8, x_word = 16;
   [[nodiscard]] static TornRecord commit_record(const TornSum& sum, std::uint64_t id,
                                                 std::uint64_t position, std::uint64_t last_commit,
                                                 bool sense) noexcept;
@@ -206,7 +209,7 @@ class TornLog {
   void zero() noexcept;
   void start_word(std::uint64_t word, std::uint64_t value) noexcept;
   Status control_word(std::uint64_t word, std::uint64_t value) noexcept;
-  void begin_lap() noexcept;
+  void begin_generation() noexcept;
   void begin_run() noexcept {
     run_ = streamed_first_ = streamed_last_ = tail_;
     sum_ = TornSum(seed_, position(tail_));
@@ -222,9 +225,9 @@ class TornLog {
   std::uint64_t streamed_first_ = 1, streamed_last_ = 1;  // the part of the run that needs no flush
   // Whether there are abort records that are not flushed; whether there are runs that are not
   // durable.
-  bool aborts_since_commit_ = false, aborts_in_lap_ = false;
+  bool aborts_since_commit_ = false, aborts_in_generation_ = false;
   std::pair<std::uint64_t, std::uint64_t> committed_{0, 0};
   TornSum sum_{0, 0};
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::blurred

@@ -23,10 +23,11 @@
 
 #include <cstdint>
 
+#include "papers/names.hpp"
 #include "perdure/base/checksum.hpp"
 #include "perdure/pool/heap.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::blurred {
 
 enum class TornKind : std::uint8_t { word = 0, alloc = 1, free = 2, none = 3, commit, abort };
 
@@ -112,4 +113,4 @@ class TornSum {
   base::Checksum fold_;
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::blurred

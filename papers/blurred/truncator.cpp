@@ -3,11 +3,15 @@
 
 #include <utility>
 
-namespace perdure::engine::bppm {
+namespace perdure::papers::blurred {
 
-Truncator::Truncator(medium::Medium& medium, std::uint64_t x, std::function<std::uint64_t()> quiet,
+Truncator::Truncator(medium::Medium& medium, std::uint64_t x,
+                     std::function<std::uint64_t()> low_watermark,
                      std::function<Status(std::uint64_t)> note_checkpoint_id)
-    : medium_(medium), quiet_(std::move(quiet)), note_x_(std::move(note_checkpoint_id)), x_(x) {}
+    : medium_(medium),
+      low_watermark_(std::move(low_watermark)),
+      note_checkpoint_id_(std::move(note_checkpoint_id)),
+      x_(x) {}
 
 // Called under the mutex.
 bool Truncator::start() noexcept {
@@ -60,7 +64,7 @@ void Truncator::work() {
 void Truncator::round(std::unique_lock<std::mutex>& lock) {
   working_ = true;
   wanted_ = false;
-  const std::uint64_t quiet = quiet_();
+  const std::uint64_t low_watermark = low_watermark_();
   std::list<Lines> taken;
   taken.swap(queue_);
   lock.unlock();
@@ -72,12 +76,13 @@ void Truncator::round(std::unique_lock<std::mutex>& lock) {
     // The data region has the transaction before X may cover it.
     if (s = medium_.fence(); !s.ok()) break;
   }
-  if (s.ok() && quiet > checkpoint_id()) s = note_x_(quiet);
+  if (s.ok() && low_watermark > checkpoint_id()) s = note_checkpoint_id_(low_watermark);
   lock.lock();
   working_ = false;
   if (s.ok()) {
-    if (quiet > checkpoint_id())
-      x_.store(quiet, std::memory_order_release);  // pairs with the acquire in checkpoint_id()
+    if (low_watermark > checkpoint_id())
+      x_.store(low_watermark,
+               std::memory_order_release);  // pairs with the acquire in checkpoint_id()
     rounds_.fetch_add(1, std::memory_order_relaxed);
   } else {
     failure_ = s;
@@ -87,4 +92,4 @@ void Truncator::round(std::unique_lock<std::mutex>& lock) {
   done_.notify_all();
 }
 
-}  // namespace perdure::engine::bppm
+}  // namespace perdure::papers::blurred

@@ -19,11 +19,12 @@
 #include <mutex>
 #include <vector>
 
+#include "papers/names.hpp"
 #include "perdure/base/status.hpp"
 #include "perdure/engine/background.hpp"
 #include "perdure/medium/medium.hpp"
 
-namespace perdure::engine::bppm {
+namespace perdure::papers::blurred {
 
 class Truncator {
  public:
@@ -31,8 +32,9 @@ class Truncator {
   /// A list of one element, made before the commit, where memory may still run out.
   using Node = std::list<Lines>;
 
-  /// `quiet` returns an id up to which all have pushed. `note_checkpoint_id` makes X durable.
-  Truncator(medium::Medium& medium, std::uint64_t x, std::function<std::uint64_t()> quiet,
+  /// `low_watermark` returns an id up to which all have pushed. `note_checkpoint_id` makes X
+  /// durable.
+  Truncator(medium::Medium& medium, std::uint64_t x, std::function<std::uint64_t()> low_watermark,
             std::function<Status(std::uint64_t)> note_checkpoint_id);
   ~Truncator() { stop(); }
   Truncator(const Truncator&) = delete;
@@ -57,8 +59,8 @@ class Truncator {
   bool start() noexcept;
   void round(std::unique_lock<std::mutex>& lock);
   medium::Medium& medium_;
-  const std::function<std::uint64_t()> quiet_;
-  const std::function<Status(std::uint64_t)> note_x_;
+  const std::function<std::uint64_t()> low_watermark_;
+  const std::function<Status(std::uint64_t)> note_checkpoint_id_;
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   std::list<Lines> queue_;
@@ -69,4 +71,4 @@ class Truncator {
   PoolThread thread_;
 };
 
-}  // namespace perdure::engine::bppm
+}  // namespace perdure::papers::blurred

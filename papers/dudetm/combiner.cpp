@@ -5,7 +5,7 @@
 
 #include "perdure/pool/size_classes.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::dudetm {
 namespace {
 
 constexpr std::size_t min_slots = 1024;
@@ -23,8 +23,8 @@ bool is_op(const Entry& e) { return e.kind == EntryKind::alloc || e.kind == Entr
 
 }  // namespace
 
-void Combiner::configure(std::uint64_t max_home_bytes) {
-  first_chunk_ = pool::first_chunk(max_home_bytes);
+void Combiner::configure(std::uint64_t max_data_bytes) {
+  first_chunk_ = pool::first_chunk(max_data_bytes);
   rehash(min_slots);
 }
 
@@ -94,7 +94,7 @@ bool Combiner::commutes(const std::uint64_t* payload, std::uint64_t words) const
 }
 
 void Combiner::add(const std::uint64_t* payload, std::uint64_t words) {
-  came_ += words;
+  words_in_ += words;
   each_entry(payload, words, [&](const Entry& e) {
     if (is_op(e)) {
       ops_.push_back(e.heap_op());
@@ -149,7 +149,7 @@ void Combiner::clear() noexcept {
   lines_.clear();
   ops_.clear();
   spans_.clear();
-  came_ = 0;
+  words_in_ = 0;
 }
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::dudetm

@@ -22,14 +22,15 @@
 #include <cstring>
 #include <vector>
 
+#include "papers/names.hpp"
 #include "perdure/log/record.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::dudetm {
 
 class Combiner {
  public:
-  /// `max_home_bytes` is the pool's; it determines where spans begin.
-  void configure(std::uint64_t max_home_bytes);
+  /// `max_data_bytes` is the pool's; it determines where spans begin.
+  void configure(std::uint64_t max_data_bytes);
 
   /// Returns whether a transaction's entries may join the group (GROUP-1). The entries are not
   /// checked for damage, because they come from this process.
@@ -40,12 +41,12 @@ class Combiner {
   /// words is added.
   [[nodiscard]] std::uint64_t bound(std::uint64_t more = 0) const noexcept {
     const std::uint64_t by_lines = lines_.size() * max_a_line + ops_.size() * 2 + more,
-                        as_they_came = came_ + more;
-    return by_lines < as_they_came ? by_lines : as_they_came;
+                        uncombined = words_in_ + more;
+    return by_lines < uncombined ? by_lines : uncombined;
   }
   /// Returns the number of payload words that were added since clear().
-  [[nodiscard]] std::uint64_t came() const noexcept { return came_; }
-  [[nodiscard]] bool empty() const noexcept { return came_ == 0; }
+  [[nodiscard]] std::uint64_t words_in() const noexcept { return words_in_; }
+  [[nodiscard]] bool empty() const noexcept { return words_in_ == 0; }
   /// Writes the group into a record. Throws as RecordWriter does.
   void write(RecordWriter& record);
   void clear() noexcept;
@@ -77,7 +78,7 @@ class Combiner {
   // number of its bitmap's lines.
   std::vector<std::uint64_t> spans_;
   std::vector<std::uint64_t> run_;  // used by write()
-  std::uint64_t came_ = 0;
+  std::uint64_t words_in_ = 0;
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::dudetm

@@ -7,17 +7,17 @@
 #include "papers/dudetm/instances.hpp"
 #include "perdure/api/pool.hpp"
 
-namespace perdure::paper {
+namespace perdure::papers::dudetm {
 
 class DtmCalls::State {
  public:
-  using Running = detail::Running<dudetm>;
-  using Context = Running::Engine::Context;
+  using Running = detail::Running<perdure::dudetm>;
+  using Transaction = Running::Engine::Transaction;
   State(detail::Opened opened, Durability how) : running(std::move(opened)), durability(how) {}
-  [[nodiscard]] Context& context() { return running.engine->context(); }
+  [[nodiscard]] Transaction& transaction() { return running.engine->transaction(); }
   [[nodiscard]] const std::string& path() { return running.file().path(); }
-  Context& inside(const char* call) {
-    Context& c = context();
+  Transaction& inside(const char* call) {
+    Transaction& c = transaction();
     if (!c.inside())
       throw error(failure(Code::invalid, path(), std::string(call) + " outside a transaction",
                           "a dtmBegin() on this thread before it"));
@@ -25,7 +25,7 @@ class DtmCalls::State {
   }
   /// Calls f(c). An exception rolls the transaction back, unless it reports wrong use.
   template <class F>
-  decltype(auto) guarded(Context& c, F&& f) {
+  decltype(auto) guarded(Transaction& c, F&& f) {
     try {
       return f(c);
     } catch (const engine::LogFull& full) {
@@ -53,8 +53,8 @@ namespace {
 
 detail::Opened open(const std::string& path, const Options& options, const detail::RootType& root,
                     std::unique_ptr<medium::Medium> medium) {
-  std::vector<engine::Entry> variants;
-  engine::add_entries<dudetm>(variants);
+  std::vector<engine::EngineInfo> variants;
+  engine::add_entries<perdure::dudetm>(variants);
   const bool fresh = medium != nullptr;
   return detail::open_pool(path, options, variants, root, std::move(medium), fresh).value();
 }
@@ -71,7 +71,7 @@ DtmCalls::~DtmCalls() {
   if (state_->running.inherited()) (void)state_.release();
   if (state_ == nullptr || state_->running.engine->core().state() != 0) return;
   try {
-    if (state_->context().inside()) state_->context().rollback();
+    if (state_->transaction().inside()) state_->transaction().rollback();
     (void)state_->running.close();
   } catch (...) {  // the next opening recovers the pool
   }
@@ -83,7 +83,7 @@ void* DtmCalls::root_address() const noexcept {
 }
 
 void DtmCalls::dtmBegin() {
-  State::Context& c = state_->context();
+  State::Transaction& c = state_->transaction();
   if (c.inside())
     throw error(failure(Code::invalid, state_->path(), "dtmBegin() inside a transaction",
                         "none open on this thread"));
@@ -92,45 +92,45 @@ void DtmCalls::dtmBegin() {
 
 std::uint64_t DtmCalls::dtmEnd() {
   return state_->guarded(state_->inside("dtmEnd()"),
-                         [this](State::Context& c) { return c.commit(state_->durability); });
+                         [this](State::Transaction& c) { return c.commit(state_->durability); });
 }
 
 void DtmCalls::dtmAbort() { state_->inside("dtmAbort()").rollback(); }
 
 void DtmCalls::must_be_in_pool(const void* address, std::size_t n) {
-  const auto home = reinterpret_cast<std::uintptr_t>(file().view()),
+  const auto data = reinterpret_cast<std::uintptr_t>(file().view()),
              at = reinterpret_cast<std::uintptr_t>(address);
-  if (at < home || at - home + n > file().home_bytes())
+  if (at < data || at - data + n > file().data_bytes())
     throw error(failure(Code::invalid, state_->path(), "an address that is not in the pool",
                         "one in root(), or in an allocated block"));
 }
 
 void DtmCalls::read(void* to, const void* source, std::size_t n) {
-  State::Context& c = state_->inside("dtmRead()");
+  State::Transaction& c = state_->inside("dtmRead()");
   must_be_in_pool(source, n);
-  state_->guarded(c, [&](State::Context& context) {
-    ReadTx<State::Context>(context).read_bytes(to, source, n);
+  state_->guarded(c, [&](State::Transaction& transaction) {
+    ReadTx<State::Transaction>(transaction).read_bytes(to, source, n);
   });
 }
 
 void DtmCalls::write(void* destination, const void* from, std::size_t n) {
-  State::Context& c = state_->inside("dtmWrite()");
+  State::Transaction& c = state_->inside("dtmWrite()");
   must_be_in_pool(destination, n);
-  state_->guarded(c, [&](State::Context& context) {
-    Tx<State::Context>(context).write_bytes(destination, from, n);
+  state_->guarded(c, [&](State::Transaction& transaction) {
+    Tx<State::Transaction>(transaction).write_bytes(destination, from, n);
   });
 }
 
 void* DtmCalls::pmalloc(std::size_t bytes) {
   return state_->guarded(state_->inside("pmalloc()"),
-                         [&](State::Context& c) { return c.alloc(bytes); });
+                         [&](State::Transaction& c) { return c.alloc(bytes); });
 }
 
 void DtmCalls::pfree(void* block) {
-  state_->guarded(state_->inside("pfree()"), [&](State::Context& c) { c.free(block); });
+  state_->guarded(state_->inside("pfree()"), [&](State::Transaction& c) { c.free(block); });
 }
 
-void DtmCalls::again() noexcept { state_->context().backoff(); }
+void DtmCalls::again() noexcept { state_->transaction().backoff(); }
 
 std::uint64_t DtmCalls::durableId() { return state_->running.engine->durable_id(); }
 
@@ -151,10 +151,10 @@ engine::Stats DtmCalls::stats() { return state_->running.engine->stats(); }
 pool::OpenPool& DtmCalls::file() noexcept { return state_->running.file(); }
 
 void DtmCalls::close() {
-  if (state_->context().inside())
+  if (state_->transaction().inside())
     throw error(failure(Code::invalid, state_->path(), "an open transaction", "none",
                         "end or abort it first"));
   state_->running.close().or_throw();
 }
 
-}  // namespace perdure::paper
+}  // namespace perdure::papers::dudetm

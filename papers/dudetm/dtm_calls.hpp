@@ -4,7 +4,7 @@
 // dtmEnd, dtmAbort, dtmRead, dtmWrite. They are for programs that are written, or generated,
 // against the paper; other programs use pool.update.
 //
-//     perdure::paper::DudeTM<Root> dtm(path);
+//     perdure::DudeTM<Root> dtm(path);
 //     dtm.transaction([&] {
 //       dtm.dtmBegin();
 //       dtm.dtmWrite(&dtm.root().x, dtm.dtmRead(&dtm.root().x) + 1);
@@ -28,11 +28,12 @@
 #include <string>
 #include <type_traits>
 
+#include "papers/names.hpp"
 #include "perdure/api/layout.hpp"
 #include "perdure/api/options.hpp"
 #include "perdure/pool/open_pool.hpp"
 
-namespace perdure::paper {
+namespace perdure::papers::dudetm {
 
 /// Thrown when the transaction conflicted with another one, or lacked log space for a moment. It
 /// has been rolled back, and may be begun again.
@@ -108,7 +109,7 @@ class DtmCalls {
 /// Programs read it by dtmRead.
 template <class Root>
 class DudeTM : public DtmCalls {
-  static_assert(plain_value<Root>, "perdure::paper::DudeTM: a root is a plain struct");
+  static_assert(plain_value<Root>, "perdure::DudeTM: a root is a plain struct");
 
  public:
   /// Opens and recovers the pool, or creates it. `options.engine` is one of dudetm's variants. With
@@ -121,4 +122,4 @@ class DudeTM : public DtmCalls {
   [[nodiscard]] Root& root() const noexcept { return *static_cast<Root*>(root_address()); }
 };
 
-}  // namespace perdure::paper
+}  // namespace perdure::papers::dudetm

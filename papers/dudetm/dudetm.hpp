@@ -10,8 +10,8 @@
 // no paging. Waits, receipts and durable_id() then use timestamps; records, the header, Replay and
 // applied() use the dense numbers that the persister assigns. Only last_recorded() has both.
 // README.md maps the paper to functions and lists departures.
-// Thread safety: context() and what is reached through it belong to the calling thread; any thread
-// may call everything else.
+// Thread safety: transaction() and what is reached through it belong to the calling thread; any
+// thread may call everything else.
 #pragma once
 
 #include <atomic>
@@ -27,14 +27,15 @@
 #include "papers/dudetm/persister.hpp"
 #include "papers/dudetm/replay.hpp"
 #include "papers/dudetm/variants.hpp"
-#include "perdure/engine/redo_context.hpp"
+#include "papers/names.hpp"
 #include "perdure/engine/redo_engine.hpp"
+#include "perdure/engine/redo_transaction.hpp"
 
-namespace perdure::engine::dudetm {
+namespace perdure::papers::dudetm {
 
 template <class Tm>
-class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
-  using Base = RedoEngine<Dudetm<Tm>, Tm, log::Persister>;
+class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, Persister> {
+  using Base = RedoEngine<Dudetm<Tm>, Tm, Persister>;
 
  public:
   static constexpr const char* name = "dudetm";
@@ -42,11 +43,11 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
   // A page's touching ID (the id of the last transaction that stored to it) is compared with the id
   // up to which the log has been replayed, so ids must be dense.
   static constexpr bool paged = !timestamps;
-  static_assert(!paged || tm::reads_elsewhere<typename Tm::Context>);
+  static_assert(!paged || tm::reads_elsewhere<typename Tm::Transaction>);
   // Isolation has ended before the record is written.
   static constexpr bool pipelined_only = timestamps;
 
-  class Context;
+  class Transaction;
 
   static pool::Identity identity(const Config& config) {
     return Base::identity_of(variant_of(config).order, config);
@@ -63,15 +64,16 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
   Dudetm(pool::OpenPool& file, const Config& config, const Recovery& recovery);
   ~Dudetm() { background_.stop(); }
 
-  [[gnu::always_inline]] Context& context() {
-    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  [[gnu::always_inline]] Transaction& transaction() {
+    return transactions_.get(
+        [this](int slot) { return std::make_unique<Transaction>(*this, slot); });
   }
   Status checkpoint();
   Stats stats();
 
   /// Returns when what is needed is likely to be there. The caller's transaction was rolled back
   /// and holds nothing.
-  void wait_for_log_space(Context& context, LogSpace needed);
+  void wait_for_log_space(Transaction& transaction, LogSpace needed);
 
  private:
   // A shadow of less than half of what the pool holds is paged by software.
@@ -79,7 +81,7 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
 
   friend Base;
   template <class, class, class>
-  friend class engine::RedoContext;
+  friend class engine::RedoTransaction;
   using Base::background_, Base::core_, Base::strict_, Base::rings_, Base::tm_, Base::writer_;
 
   /// Returns the number that the newest transaction whose commit has returned has, or will have, in
@@ -88,7 +90,7 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
     return timestamps ? writer_.recorded() : tm::last_id<Tm>(tm_);
   }
   [[nodiscard]] std::uint64_t checkpoint_id() noexcept;
-  bool allocate_log(Context& context, std::uint64_t bytes);
+  bool allocate_log(Transaction& transaction, std::uint64_t bytes);
   void start_replay();
   void group_transactions();
   bool persist(std::chrono::microseconds nap);
@@ -107,19 +109,19 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
   // Used by the background thread for a group that is not full: its naps since the group began, and
   // since a transaction was added.
   unsigned group_naps_ = 0, idle_naps_ = 0;
-  Contexts<Context> contexts_;
+  Transactions<Transaction> transactions_;
 };
 
 /// One thread's transaction.
 template <class Tm>
-class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
-  using Base = RedoContext<Dudetm<Tm>, Tm, log::Persister>;
-  using Base::core_, Base::engine_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of,
+class Dudetm<Tm>::Transaction : public RedoTransaction<Dudetm<Tm>, Tm, Persister> {
+  using Base = RedoTransaction<Dudetm<Tm>, Tm, Persister>;
+  using Base::core_, Base::engine_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of,
       Base::ops_, Base::record_, Base::ring_, Base::tm_, Base::update_, Base::view_,
       Base::volatile_;
 
  public:
-  Context(Dudetm& engine, int slot);
+  Transaction(Dudetm& engine, int slot);
 
   void begin(bool update) {
     if constexpr (paged)
@@ -161,7 +163,7 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
   }
   std::byte* alloc(std::uint64_t bytes) {
     record_.room(2);  // what can fail comes first, as in write()
-    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_home_);
+    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_data_);
     record_.heap_op(op);
     touch_bitmap(op);
     return view_ + op.offset;
@@ -217,7 +219,7 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
       if (pages_ && op.cls < pool::small_classes) {
         const pool::ClassInfo& info = pool::classes[op.cls];
         // mutant: heap-op-touches-bitmap
-        touch(pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_home_)) *
+        touch(pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_data_)) *
                   pool::chunk_bytes,
               info.first);
       }
@@ -248,7 +250,7 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
   std::uint64_t commit_read_only(Durability durability);
   std::uint64_t commit_unpromised(Durability durability);
 
-  std::uint64_t allowance_ = 0;  // used without promises: log::Persister
+  std::uint64_t allowance_ = 0;  // used without promises: Persister
   std::optional<Paging::Use> pages_;
   const Frames* frames_ = nullptr;     // for software paging
   std::unique_lock<std::mutex> hold_;  // held: no eviction begins until this transaction ends
@@ -257,7 +259,7 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
 };
 
 template <class Tm>
-std::uint64_t Dudetm<Tm>::Context::commit(Durability durability) {
+std::uint64_t Dudetm<Tm>::Transaction::commit(Durability durability) {
   if constexpr (paged)
     // A page was refused, and the program swallowed the exception.
     if (__builtin_expect(stopped_, 0)) this->throw_log_full({0, Lack::page_eviction});
@@ -278,7 +280,7 @@ std::uint64_t Dudetm<Tm>::Context::commit(Durability durability) {
 }
 
 template <class Tm>
-std::uint64_t Dudetm<Tm>::Context::commit_read_only(Durability durability) {
+std::uint64_t Dudetm<Tm>::Transaction::commit_read_only(Durability durability) {
   if constexpr (paged)
     // Nothing was stored, although old values may have been saved. After the transaction has left
     // its pages, a rollback must not store to them.
@@ -296,7 +298,7 @@ std::uint64_t Dudetm<Tm>::Context::commit_read_only(Durability durability) {
 // record (persister.hpp). With timestamps this is always used, because all threads share the
 // promises' counter, and a hardware transaction that stores to it aborts those of other threads.
 template <class Tm>
-std::uint64_t Dudetm<Tm>::Context::commit_unpromised(Durability durability) {
+std::uint64_t Dudetm<Tm>::Transaction::commit_unpromised(Durability durability) {
   const std::uint64_t words = record_.payload_words();
   if (__builtin_expect(!volatile_.fits(words), 0)) this->throw_log_full({0, Lack::volatile_log});
   const std::uint64_t takes = engine_.writer_.bytes_for(words);
@@ -319,9 +321,9 @@ std::uint64_t Dudetm<Tm>::Context::commit_unpromised(Durability durability) {
       volatile_.push(number, record_.payload(), words);
     });
   }
-  if (allowance_ != log::Persister::no_bound) allowance_ -= takes;
+  if (allowance_ != Persister::no_bound) allowance_ -= takes;
   this->end_pipelined(id, words, durability, [this] { end_pages(); });
   return id;
 }
 
-}  // namespace perdure::engine::dudetm
+}  // namespace perdure::papers::dudetm

@@ -10,10 +10,11 @@
 #include <utility>
 
 #include "papers/dudetm/dudetm.hpp"
+#include "papers/names.hpp"
 #include "perdure/engine/redo_engine_impl.hpp"
 #include "perdure/pool/features.hpp"
 
-namespace perdure::engine::dudetm {
+namespace perdure::papers::dudetm {
 
 template <class Tm>
 Dudetm<Tm>::Dudetm(pool::OpenPool& file, const Config& config, const Recovery& recovery)
@@ -29,13 +30,13 @@ Dudetm<Tm>::Dudetm(pool::OpenPool& file, const Config& config, const Recovery& r
 template <class Tm>
 void Dudetm<Tm>::start_replay() {
   const pool::Header& header = core_.file.header();
-  std::function<std::uint64_t()> quiet;
+  std::function<std::uint64_t()> low_watermark;
   if (strict_)
-    quiet = [this] {
+    low_watermark = [this] {
       const std::uint64_t id = tm_.domain.low_watermark();  // read first, as in durable_id()
       return std::min(id, core_.first_lost() - 1);
     };
-  replay_ = std::make_unique<Replay>(core_, rings_, std::move(quiet), writer_.kept(),
+  replay_ = std::make_unique<Replay>(core_, rings_, std::move(low_watermark), writer_.kept(),
                                      header.checkpoint_id);
   const auto& options = core_.config.options.template get<papers::DudetmOptions>();
   if (options.shadow_size == 0) return;
@@ -43,8 +44,8 @@ void Dudetm<Tm>::start_replay() {
   const bool software = how == ShadowPaging::automatic
                             ? options.shadow_size < core_.file.heap().used_bytes() / small_share
                             : how == ShadowPaging::software;
-  paging_ = std::make_unique<Paging>(core_.file.view(), header.max_home_bytes,
-                                     pool::first_chunk(header.max_home_bytes) * pool::chunk_bytes,
+  paging_ = std::make_unique<Paging>(core_.file.view(), header.max_data_bytes,
+                                     pool::first_chunk(header.max_data_bytes) * pool::chunk_bytes,
                                      options.shadow_size, software);
 }
 
@@ -55,10 +56,10 @@ void Dudetm<Tm>::group_transactions() {
   const Variant variant = variant_of(core_.config);
   const bool promises = !variant.unbounded && !timestamps;
   if (strict_ || (variant.group == 0 && promises)) return;
-  log::Grouping grouping{variant.group, variant.compress, core_.file.header().max_home_bytes, {}};
+  Grouping grouping{variant.group, variant.compress, core_.file.header().max_data_bytes, {}};
   if (!promises)
     grouping.wait_for_log_space = [this] {
-      replay_->settle();
+      replay_->checkpoint();
       return core_.poisoned() ? core_.why() : Status();
     };
   writer_.configure(std::move(grouping));
@@ -68,7 +69,7 @@ void Dudetm<Tm>::group_transactions() {
 }
 
 template <class Tm>
-Dudetm<Tm>::Context::Context(Dudetm& engine, int slot)
+Dudetm<Tm>::Transaction::Transaction(Dudetm& engine, int slot)
     : Base(engine, slot, nullptr, variant_of(engine.core_.config).volatile_words,
            variant_of(engine.core_.config).unbounded) {
   if (core_.file.read_only()) return;
@@ -103,40 +104,40 @@ Status Dudetm<Tm>::replay_up_to(std::uint64_t id) {
 }
 
 template <class Tm>
-void Dudetm<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
+void Dudetm<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   if (needed.lack == Lack::page_eviction) {
     // Otherwise each eviction by a small transaction would stop a transaction of more pages than
     // the limit.
     constexpr unsigned patience = 4;
-    if (++context.page_restarts_ < patience) return paging_->wait();
-    context.hold_ = paging_->hold();
+    if (++transaction.page_restarts_ < patience) return paging_->wait();
+    transaction.hold_ = paging_->hold();
     return;
   }
   const auto [bytes, lack] = needed;
-  if (lack == Lack::log_space && allocate_log(context, bytes)) return;
-  const log::Ring& ring = context.ring_;
+  if (lack == Lack::log_space && allocate_log(transaction, bytes)) return;
+  const log::Ring& ring = transaction.ring_;
   if (!strict_) {
     if (Status s = writer_.wait(tm::last_id<Tm>(tm_)); !s.ok()) core_.poison(s);
     if (lack == Lack::volatile_log) return;  // it is empty now
-    if (ring.used() + writer_.outstanding() + bytes > ring.bytes()) replay_->settle();
+    if (ring.used() + writer_.outstanding() + bytes > ring.bytes()) replay_->checkpoint();
     return;
   }
-  if (ring.used() + bytes > ring.bytes()) replay_->settle();
+  if (ring.used() + bytes > ring.bytes()) replay_->checkpoint();
   std::this_thread::yield();
 }
 
 template <class Tm>
-bool Dudetm<Tm>::allocate_log(Context& context, std::uint64_t bytes) {
+bool Dudetm<Tm>::allocate_log(Transaction& transaction, std::uint64_t bytes) {
   try {
     if (strict_ || (!timestamps && writer_.promises()))
-      return Base::allocate_log(context.ring_, bytes);
+      return Base::allocate_log(transaction.ring_, bytes);
     const std::uint64_t words = bytes / 8;  // this is more than the record's payload
-    if (context.allowance_ >= writer_.bytes_for(words)) return false;
-    writer_.allow(words, context.allowance_).or_throw();
+    if (transaction.allowance_ >= writer_.bytes_for(words)) return false;
+    writer_.allow(words, transaction.allowance_).or_throw();
     return true;
   } catch (const error&) {
-    context.let_pages_go();
+    transaction.let_pages_go();
     throw;
   }
 }
@@ -150,7 +151,7 @@ Status Dudetm<Tm>::checkpoint() {
   while (replay_->checkpoint_id() < id) {
     if (core_.state() & EngineBase::poisoned_bit) return core_.why();
     // In the strict order the record of a lower id may not be in its ring yet.
-    if (!replay_->settle()) std::this_thread::yield();
+    if (!replay_->checkpoint()) std::this_thread::yield();
   }
   return core_.why();
 }
@@ -192,7 +193,7 @@ bool Dudetm<Tm>::follow_log(std::chrono::microseconds nap) {
                                   : std::min<std::uint64_t>(8 << 10, ring / 16);
   bool did = false;
   if (idle || fullest > ring / 8) did = replay_->apply(idle ? ~std::uint64_t{0} : slice);
-  return replay_->settle_slice(idle || replay_->unsettled() > ring / 8 * 3) || did;
+  return replay_->checkpoint_slice(idle || replay_->applied_bytes() > ring / 8 * 3) || did;
 }
 
 template <class Tm>
@@ -234,4 +235,4 @@ Stats Dudetm<Tm>::stats() {
   return s;
 }
 
-}  // namespace perdure::engine::dudetm
+}  // namespace perdure::papers::dudetm

@@ -8,15 +8,15 @@
 
 #include "perdure/base/thread_slot.hpp"
 
-namespace perdure::engine::dudetm {
+namespace perdure::papers::dudetm {
 
 // There is one frame per page, and one more that each thread holds ready.
-Frames::Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept)
+Frames::Frames(std::byte* view, std::uint64_t max_data_bytes, std::uint64_t kept)
     : view_(view),
-      kept_(std::min(kept, max_home_bytes / page_bytes)),
-      table_(max_home_bytes / page_bytes + 1),
-      frames_(max_home_bytes + base::slot_count * page_bytes) {
-  const std::uint64_t bytes = max_home_bytes + base::slot_count * page_bytes,
+      kept_(std::min(kept, max_data_bytes / page_bytes)),
+      table_(max_data_bytes / page_bytes + 1),
+      frames_(max_data_bytes + base::slot_count * page_bytes) {
+  const std::uint64_t bytes = max_data_bytes + base::slot_count * page_bytes,
                       first_extra = kept_ * page_bytes;
   // A huge page would bring back the memory of frames that were given back. A child of fork() has
   // no use for frames, and the parent's next store to each would copy it.
@@ -81,4 +81,4 @@ void Frames::drop(std::uint64_t page) noexcept {
   give(static_cast<std::uint32_t>((was & low) - 1));
 }
 
-}  // namespace perdure::engine::dudetm
+}  // namespace perdure::papers::dudetm

@@ -26,11 +26,12 @@
 #include <mutex>
 #include <vector>
 
+#include "papers/names.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/tm/tm.hpp"
 
-namespace perdure::engine::dudetm {
+namespace perdure::papers::dudetm {
 
 class Frames {
  public:
@@ -40,7 +41,7 @@ class Frames {
 
   /// Frames beyond `kept` are taken only when there are no others, and their memory is returned to
   /// the system when they are free. Throws std::bad_alloc.
-  Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept);
+  Frames(std::byte* view, std::uint64_t max_data_bytes, std::uint64_t kept);
 
   /// Returns whether a page's copy is a frame.
   [[nodiscard]] static constexpr bool has(std::uint64_t page) noexcept {
@@ -105,4 +106,4 @@ class Frames {
   std::vector<std::uint32_t> generations_;  // for each frame: how often it was given to a page
 };
 
-}  // namespace perdure::engine::dudetm
+}  // namespace perdure::papers::dudetm

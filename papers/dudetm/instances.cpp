@@ -6,26 +6,28 @@
 #include "perdure/tm/rtm.hpp"
 #include "perdure/tm/rtm_stand_in.hpp"
 
-namespace perdure::engine {
+namespace perdure {
 
-template class RedoEngine<dudetm::Dudetm<tm::Biased>, tm::Biased, log::Persister>;
-template class RedoEngine<dudetm::Dudetm<tm::Stm>, tm::Stm, log::Persister>;
-template class RedoEngine<dudetm::Dudetm<tm::GlobalLock>, tm::GlobalLock, log::Persister>;
-template class RedoEngine<dudetm::Dudetm<tm::None>, tm::None, log::Persister>;
-template class RedoEngine<dudetm::Dudetm<tm::Htm<tm::Rtm>>, tm::Htm<tm::Rtm>, log::Persister>;
-template class RedoEngine<dudetm::Dudetm<tm::Htm<tm::RtmStandIn>>, tm::Htm<tm::RtmStandIn>,
-                          log::Persister>;
+template class engine::RedoEngine<papers::dudetm::Dudetm<tm::Biased>, tm::Biased,
+                                  papers::dudetm::Persister>;
+template class engine::RedoEngine<papers::dudetm::Dudetm<tm::Stm>, tm::Stm,
+                                  papers::dudetm::Persister>;
+template class engine::RedoEngine<papers::dudetm::Dudetm<tm::GlobalLock>, tm::GlobalLock,
+                                  papers::dudetm::Persister>;
+template class engine::RedoEngine<papers::dudetm::Dudetm<tm::None>, tm::None,
+                                  papers::dudetm::Persister>;
+template class engine::RedoEngine<papers::dudetm::Dudetm<tm::Htm<tm::Rtm>>, tm::Htm<tm::Rtm>,
+                                  papers::dudetm::Persister>;
+template class engine::RedoEngine<papers::dudetm::Dudetm<tm::Htm<tm::RtmStandIn>>,
+                                  tm::Htm<tm::RtmStandIn>, papers::dudetm::Persister>;
 
-namespace dudetm {
+template class papers::dudetm::Dudetm<tm::Biased>;
+template class papers::dudetm::Dudetm<tm::Stm>;
+template class papers::dudetm::Dudetm<tm::GlobalLock>;
+template class papers::dudetm::Dudetm<tm::None>;
+template class papers::dudetm::Dudetm<tm::Htm<tm::Rtm>>;
+template class papers::dudetm::Dudetm<tm::Htm<tm::RtmStandIn>>;
 
-template class Dudetm<tm::Biased>;
-template class Dudetm<tm::Stm>;
-template class Dudetm<tm::GlobalLock>;
-template class Dudetm<tm::None>;
-template class Dudetm<tm::Htm<tm::Rtm>>;
-template class Dudetm<tm::Htm<tm::RtmStandIn>>;
+static_assert(engine::Engine<papers::dudetm::Dudetm<tm::None>>);
 
-static_assert(Engine<Dudetm<tm::None>>);
-
-}  // namespace dudetm
-}  // namespace perdure::engine
+}  // namespace perdure

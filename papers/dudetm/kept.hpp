@@ -18,7 +18,9 @@
 #include <utility>
 #include <vector>
 
-namespace perdure::log {
+#include "papers/names.hpp"
+
+namespace perdure::papers::dudetm {
 
 class Kept {
  public:
@@ -53,4 +55,4 @@ class Kept {
   std::deque<std::pair<std::uint64_t, std::vector<std::uint64_t>>> payloads_;
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::dudetm

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "perdure/base/status.hpp"
-#include "perdure/engine/entry.hpp"
+#include "perdure/engine/engine_info.hpp"
 
 namespace perdure {
 
@@ -64,7 +64,7 @@ struct DudetmOptions {
     return {};
   }
   /// Returns `invalid` if the shadow has a limit and the engine evicts no pages.
-  [[nodiscard]] Status fits(const std::string& path, const engine::Entry& chosen) const {
+  [[nodiscard]] Status fits(const std::string& path, const engine::EngineInfo& chosen) const {
     if (shadow_size == 0 || chosen.pages) return {};
     return failure(Code::invalid, path,
                    "DudetmOptions::shadow_size for engine '" + std::string(chosen.name) + "'",

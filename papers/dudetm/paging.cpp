@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace perdure::engine::dudetm {
+namespace perdure::papers::dudetm {
 namespace {
 
 // Eviction begins this many pages below the limit: one batch, or a quarter of a small limit.
@@ -18,14 +18,14 @@ constexpr std::uint64_t reserve(std::uint64_t limit) {
 
 }  // namespace
 
-Paging::Paging(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t unpaged,
+Paging::Paging(std::byte* view, std::uint64_t max_data_bytes, std::uint64_t unpaged,
                std::uint64_t limit, bool software)
     : view_(view),
       first_page_((unpaged + page_bytes - 1) / page_bytes),
       limit_(std::max<std::uint64_t>(limit / page_bytes, 4)),
       begin_at_(limit_ - reserve(limit_)),
-      frames_(software ? std::make_unique<Frames>(view, max_home_bytes, limit_) : nullptr),
-      states_(max_home_bytes / page_bytes + 1) {
+      frames_(software ? std::make_unique<Frames>(view, max_data_bytes, limit_) : nullptr),
+      states_(max_data_bytes / page_bytes + 1) {
   tm::prepare_asymmetric_fence();
   victims_.reserve(batch);
 }
@@ -197,4 +197,4 @@ Result<bool> Paging::evict(const std::function<std::uint64_t()>& reproduced,
   return true;
 }
 
-}  // namespace perdure::engine::dudetm
+}  // namespace perdure::papers::dudetm

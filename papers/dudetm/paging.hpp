@@ -38,13 +38,14 @@
 #include <vector>
 
 #include "papers/dudetm/frames.hpp"
+#include "papers/names.hpp"
 #include "perdure/base/status.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/tm/asymmetric.hpp"
 #include "perdure/tm/waiters.hpp"
 
-namespace perdure::engine::dudetm {
+namespace perdure::papers::dudetm {
 
 class Paging {
  public:
@@ -53,7 +54,7 @@ class Paging {
 
   /// The copies may take `limit` bytes. Pages below offset `unpaged` of the data region are not
   /// counted and never dropped. With `software` the copies are frames.
-  Paging(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t unpaged, std::uint64_t limit,
+  Paging(std::byte* view, std::uint64_t max_data_bytes, std::uint64_t unpaged, std::uint64_t limit,
          bool software = false);
 
   /// What one thread shows to the evictor.
@@ -150,4 +151,4 @@ class Paging {
   std::vector<std::uint64_t> victims_;
 };
 
-}  // namespace perdure::engine::dudetm
+}  // namespace perdure::papers::dudetm

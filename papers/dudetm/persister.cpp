@@ -6,12 +6,12 @@
 
 #include "perdure/log/packed.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::dudetm {
 
 void Persister::configure(Grouping grouping) {
   grouping_ = std::move(grouping);
   if (grouping_.transactions == 0) return;
-  combiner_.configure(grouping_.max_home_bytes);
+  combiner_.configure(grouping_.max_data_bytes);
   packed_writer_.configure(ring_->seed(), ring_->max_record(), unit_);
 }
 
@@ -102,7 +102,7 @@ Status Persister::append(std::uint64_t last) {
     kind = RecordKind::combined;
     writer_.reset();
     combiner_.write(writer_);
-    came_.fetch_add(combiner_.came() * 8, std::memory_order_relaxed);
+    bytes_in_.fetch_add(combiner_.words_in() * 8, std::memory_order_relaxed);
     combined_.fetch_add(writer_.payload_words() * 8, std::memory_order_relaxed);
     if (grouping_.compress && pack(writer_.payload(), writer_.payload_words(), packed_)) {
       kind = RecordKind::packed;
@@ -125,4 +125,4 @@ void Persister::stepped() noexcept {
   waiting_.store(gathered_, std::memory_order_relaxed);
 }
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::dudetm

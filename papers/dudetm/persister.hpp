@@ -29,9 +29,10 @@
 
 #include "papers/dudetm/combiner.hpp"
 #include "papers/dudetm/kept.hpp"
+#include "papers/names.hpp"
 #include "perdure/log/log_writer.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::dudetm {
 
 /// How transactions become records.
 struct Grouping {
@@ -40,7 +41,7 @@ struct Grouping {
   std::uint64_t transactions = 0;
   /// Whether combined records are packed (packed.hpp) where that makes them shorter.
   bool compress = false;
-  std::uint64_t max_home_bytes = 0;  ///< the pool's, if they are combined
+  std::uint64_t max_data_bytes = 0;  ///< the pool's, if they are combined
   /// If it is set, no commit reserves, and a step that lacks log space calls it until there is
   /// enough.
   std::function<Status()> wait_for_log_space;
@@ -76,7 +77,7 @@ class Persister final : public LogWriter {
   }
   /// Return the bytes of payload that were added to groups, and the bytes after combination.
   [[nodiscard]] std::uint64_t bytes_in() const noexcept {
-    return came_.load(std::memory_order_relaxed);
+    return bytes_in_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t bytes_combined() const noexcept {
     return combined_.load(std::memory_order_relaxed);
@@ -117,7 +118,7 @@ class Persister final : public LogWriter {
   std::vector<std::uint64_t> packed_;
   Kept kept_;
   std::atomic<std::uint64_t> allowed_{0};  ///< bytes ever added to all threads' allowances
-  std::atomic<std::uint64_t> waiting_{0}, came_{0}, combined_{0};
+  std::atomic<std::uint64_t> waiting_{0}, bytes_in_{0}, combined_{0};
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::dudetm

@@ -6,17 +6,18 @@
 
 #include "perdure/log/redo_team.hpp"
 
-namespace perdure::engine::dudetm {
+namespace perdure::papers::dudetm {
 
-Replay::Replay(EngineBase& core, ThreadLogs<log::Ring>& rings, std::function<std::uint64_t()> quiet,
-               log::Kept& kept, std::uint64_t checkpoint_id)
+Replay::Replay(EngineBase& core, ThreadLogs<log::Ring>& rings,
+               std::function<std::uint64_t()> low_watermark, Kept& kept,
+               std::uint64_t checkpoint_id)
     : core_(core),
       rings_(rings),
       count_(rings.size()),
-      quiet_(std::move(quiet)),
+      low_watermark_(std::move(low_watermark)),
       kept_(kept),
       applied_to_(count_),
-      settling_to_(count_),  // sized here, so that a checkpoint begins without allocating
+      checkpoint_to_(count_),  // sized here, so that a checkpoint begins without allocating
       cursors_(count_),
       masks_(1),
       checkpoint_id_(checkpoint_id),
@@ -53,7 +54,7 @@ bool Replay::apply_locked(std::uint64_t most) {
   // a tail is durable, because append_fence moves the tail after its fence. A failed append poisons
   // the pool, and nothing of it is replayed.
   // mutant: replay-low-watermark
-  const std::uint64_t x = quiet_ ? quiet_() : tm::no_id;
+  const std::uint64_t x = low_watermark_ ? low_watermark_() : tm::no_id;
   std::uint64_t bytes = 0;
   clear();
   for (std::size_t i = 0; i < count_; ++i) cursors_[i] = {applied_to_[i], rings_[i].tail()};
@@ -77,31 +78,31 @@ bool Replay::apply_locked(std::uint64_t most) {
     bytes += record.bytes(unit);
   }
   if (bytes == 0) return false;
-  const std::uint64_t max_home = core_.file.header().max_home_bytes;
+  const std::uint64_t max_data = core_.file.header().max_data_bytes;
   const auto use =
-      applied_in_part_ ? log::HomeWriter::Use::running : log::HomeWriter::Use::in_order;
+      applied_in_part_ ? log::DataWriter::Use::running : log::DataWriter::Use::in_order;
   applied_in_part_ = true;
-  if (log::redo(core_.medium, max_home, payloads_, use, 1, {}, masks_) != log::no_strange)
+  if (log::redo(core_.medium, max_data, payloads_, use, 1, {}, masks_) != log::no_strange)
     return core_.poison(log::strange_record(core_.medium, last)), false;
   applied_in_part_ = false;
   clear();
   // Only now: a thread that ended early for lack of memory has applied nothing that counts.
   for (std::size_t i = 0; i < count_; ++i) applied_to_[i] = cursors_[i].at;
-  note_unsettled();
+  note_applied();
   reproduced_.store(last, std::memory_order_release);  // pairs with reproduced()
   return true;
 }
 
-void Replay::note_unsettled() noexcept {
+void Replay::note_applied() noexcept {
   std::uint64_t most = 0;
   for (std::size_t i = 0; i < count_; ++i) most = std::max(most, applied_to_[i] - rings_[i].head());
-  unsettled_.store(most, std::memory_order_relaxed);
+  applied_bytes_.store(most, std::memory_order_relaxed);
 }
 
-void Replay::begin_settlement() {
-  settling_ = true;
-  settling_to_ = applied_to_;
-  settling_id_ = reproduced_.load(std::memory_order_relaxed);
+void Replay::begin_checkpoint() {
+  checkpointing_ = true;
+  checkpoint_to_ = applied_to_;
+  next_checkpoint_id_ = reproduced_.load(std::memory_order_relaxed);
   for (log::LineMasks& masks : masks_) masks.begin();
 }
 
@@ -117,44 +118,44 @@ bool Replay::slice_locked(std::uint64_t max_lines) {
   // mutant: replay-truncates-before-header
   const Status s = core_.publish([&](pool::Header& h) {
     // mutant: replay-checkpoint-id
-    h.checkpoint_id = settling_id_;
-    for (std::size_t i = 0; i < count_; ++i) h.ring_head[i] = settling_to_[i];
+    h.checkpoint_id = next_checkpoint_id_;
+    for (std::size_t i = 0; i < count_; ++i) h.ring_head[i] = checkpoint_to_[i];
   });
   if (!s.ok()) return core_.poison(s), true;
-  settling_ = false;
-  checkpoint_id_.store(settling_id_, std::memory_order_relaxed);
+  checkpointing_ = false;
+  checkpoint_id_.store(next_checkpoint_id_, std::memory_order_relaxed);
   rounds_.fetch_add(1, std::memory_order_relaxed);
   // mutant: replay-truncates-before-header-late
   // Only now may the bytes be overwritten (RING-2).
-  for (std::size_t i = 0; i < count_; ++i) rings_[i].release(settling_to_[i]);
-  note_unsettled();
+  for (std::size_t i = 0; i < count_; ++i) rings_[i].release(checkpoint_to_[i]);
+  note_applied();
   return true;
 }
 
-bool Replay::settle_slice(bool begin) {
+bool Replay::checkpoint_slice(bool begin) {
   // 128 lines take about 8 us at 1 GB/s.
   const std::uint64_t lines = std::clamp<std::uint64_t>(rings_[0].bytes() / 8192, 4, 128);
   const std::lock_guard lock(mutex_);
   if (core_.state() & EngineBase::poisoned_bit) return false;
-  if (!settling_) {
-    if (!begin || unsettled() == 0) return false;
-    begin_settlement();
+  if (!checkpointing_) {
+    if (!begin || applied_bytes() == 0) return false;
+    begin_checkpoint();
   }
   // One sync per slice would cost more than it saves.
   return slice_locked(core_.config.fence_is_sync ? ~std::uint64_t{0} : lines);
 }
 
-bool Replay::settle() {
+bool Replay::checkpoint() {
   const std::lock_guard lock(mutex_);
   bool did = apply_locked(~std::uint64_t{0});
-  for (int rest = settling_ ? 2 : 1; rest > 0; --rest) {
+  for (int rest = checkpointing_ ? 2 : 1; rest > 0; --rest) {
     // First the checkpoint that had begun, then what has been applied since.
     if (core_.state() & EngineBase::poisoned_bit) return false;
-    if (!settling_ && unsettled() == 0) break;
-    if (!settling_) begin_settlement();
+    if (!checkpointing_ && applied_bytes() == 0) break;
+    if (!checkpointing_) begin_checkpoint();
     did = slice_locked(~std::uint64_t{0});
   }
   return did;
 }
 
-}  // namespace perdure::engine::dudetm
+}  // namespace perdure::papers::dudetm

@@ -17,10 +17,11 @@
 #include <string_view>
 
 #include "papers/dudetm/options.hpp"
+#include "papers/names.hpp"
 #include "perdure/engine/engine.hpp"
-#include "perdure/engine/entry.hpp"
+#include "perdure/engine/engine_info.hpp"
 
-namespace perdure::engine::dudetm {
+namespace perdure::papers::dudetm {
 
 inline constexpr std::array<InstanceName, 4> dudetm_names = {{{"dudetm", "dudetm"},
                                                               {"dudetm-inf", "dudetm"},
@@ -53,4 +54,4 @@ struct Variant {
   return variant;
 }
 
-}  // namespace perdure::engine::dudetm
+}  // namespace perdure::papers::dudetm

@@ -4,7 +4,7 @@
 #include <bit>
 #include <string>
 
-namespace perdure::log {
+namespace perdure::papers::rewind {
 
 // An AVL tree of n nodes is less than 1.4405 log2(n + 2) high (Knuth, TAOCP 3, 6.2.3). On the way
 // back a double rotation changes eight words: three heights, four links, and the link from above.
@@ -258,4 +258,4 @@ Status AtomicAvlTree::learn(std::uint64_t node, std::uint64_t from, std::uint64_
   return {};
 }
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::rewind

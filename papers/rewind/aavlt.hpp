@@ -22,10 +22,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "papers/names.hpp"
 #include "papers/rewind/aries_record.hpp"
 #include "papers/rewind/pointer_log.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::rewind {
 
 class AtomicAvlTree {
  public:
@@ -115,4 +116,4 @@ class AtomicAvlTree {
   std::vector<Write> writes_;
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::rewind

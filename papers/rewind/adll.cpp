@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace perdure::log {
+namespace perdure::papers::rewind {
 
 void Adll::append(std::uint64_t node) noexcept {
   const std::uint64_t after = tail();
@@ -115,4 +115,4 @@ Status Adll::check(const Nodes& nodes) const {
   return tail() == before ? Status() : broken(tail(), "ends elsewhere than its tail");
 }
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::rewind

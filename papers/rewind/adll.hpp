@@ -22,10 +22,11 @@
 
 #include <cstdint>
 
+#include "papers/names.hpp"
 #include "papers/rewind/nvm.hpp"
 #include "perdure/base/status.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::rewind {
 
 class Adll {
  public:
@@ -80,4 +81,4 @@ class Adll {
   const std::uint64_t anchor_;
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::rewind

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cassert>
 
-namespace perdure::log {
+namespace perdure::papers::rewind {
 
 std::uint64_t LogArena::take_line() noexcept {
   assert(free_lines_ != 0);
@@ -47,4 +47,4 @@ bool LogArena::mark_bucket(std::uint64_t at) noexcept {
   return true;
 }
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::rewind

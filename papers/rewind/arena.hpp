@@ -15,7 +15,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace perdure::log {
+#include "papers/names.hpp"
+
+namespace perdure::papers::rewind {
 
 class LogArena {
  public:
@@ -102,4 +104,4 @@ class LogArena {
   std::uint64_t free_buckets_, next_bucket_ = 0;
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::rewind

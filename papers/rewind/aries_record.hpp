@@ -19,10 +19,11 @@
 
 #include <cstdint>
 
+#include "papers/names.hpp"
 #include "perdure/base/checksum.hpp"
 #include "perdure/pool/heap.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::rewind {
 
 enum class AriesType : std::uint8_t {
   update = 1,
@@ -96,4 +97,4 @@ struct AriesRecord {
 };
 static_assert(sizeof(AriesRecord) == AriesRecord::bytes);
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::rewind

@@ -7,11 +7,7 @@
 
 #include "papers/rewind/manager.hpp"
 
-namespace perdure::engine::rewind {
-
-using log::AriesRecord;
-using log::AriesType;
-using log::RewindLog;
+namespace perdure::papers::rewind {
 
 void Manager::compact() {
   for (auto& l : logs_) {
@@ -24,7 +20,7 @@ Status Manager::checkpoint(std::uint64_t x) {
   std::uint64_t before = 0;
   for (auto& l : logs_) {
     const std::lock_guard lock(l->log.mutex());
-    Transaction marker;
+    ManagedTransaction marker;
     const std::uint64_t lsn = next_lsn();
     if (before == 0) before = lsn;
     append(*l, marker, AriesRecord::make(AriesType::checkpoint, lsn, 0));
@@ -80,4 +76,4 @@ Status Manager::checkpoint(std::uint64_t x) {
   return {};
 }
 
-}  // namespace perdure::engine::rewind
+}  // namespace perdure::papers::rewind

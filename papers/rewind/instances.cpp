@@ -5,7 +5,7 @@
 #include "perdure/tm/global_lock.hpp"
 #include "perdure/tm/none.hpp"
 
-namespace perdure::engine::rewind {
+namespace perdure::papers::rewind {
 
 Composition composition_of(const pool::Header& header, std::uint32_t group) noexcept {
   Composition how =
@@ -19,9 +19,9 @@ Composition composition_of(std::string_view name) noexcept {
   Composition how;
   how.layers = name.find("-2l-") != std::string_view::npos ? 2 : 1;
   how.force = name.find("-fp-") != std::string_view::npos;
-  how.version = name.ends_with("simple")      ? log::LogVersion::simple
-                : name.ends_with("optimized") ? log::LogVersion::optimized
-                                              : log::LogVersion::batch;
+  how.version = name.ends_with("simple")      ? LogVersion::simple
+                : name.ends_with("optimized") ? LogVersion::optimized
+                                              : LogVersion::batch;
   return how;
 }
 
@@ -30,4 +30,4 @@ template class Rewind<tm::None>;
 
 static_assert(Engine<Rewind<tm::GlobalLock>>);
 
-}  // namespace perdure::engine::rewind
+}  // namespace perdure::papers::rewind

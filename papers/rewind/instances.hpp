@@ -12,18 +12,18 @@
 
 namespace perdure {
 
-struct rewind : engine::Instance<engine::rewind::Rewind<tm::GlobalLock>> {
-  static constexpr auto& names = engine::rewind::names;
+struct rewind : engine::Instance<papers::rewind::Rewind<tm::GlobalLock>> {
+  static constexpr auto& names = papers::rewind::names;
 };
-struct rewind_none : engine::Instance<engine::rewind::Rewind<tm::None>, Isolation::caller> {
-  static constexpr auto& names = engine::rewind::names_none;
+struct rewind_none : engine::Instance<papers::rewind::Rewind<tm::None>, Isolation::caller> {
+  static constexpr auto& names = papers::rewind::names_none;
 };
 
 /// All instances of the family.
 using rewind_engines = engines<rewind, rewind_none>;
 
 // Compiled once, in instances.cpp beside this.
-extern template class engine::rewind::Rewind<tm::GlobalLock>;
-extern template class engine::rewind::Rewind<tm::None>;
+extern template class papers::rewind::Rewind<tm::GlobalLock>;
+extern template class papers::rewind::Rewind<tm::None>;
 
 }  // namespace perdure

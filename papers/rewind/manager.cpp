@@ -8,24 +8,19 @@
 
 #include "perdure/log/record.hpp"
 
-namespace perdure::engine::rewind {
-
-using log::AriesRecord;
-using log::AriesType;
-using log::RewindLog;
+namespace perdure::papers::rewind {
 
 namespace {
 
 // A log of the first form is stamped with its session's seed, which may be that of any session up
 // to this one.
-log::RewindPlace place_of(const medium::Medium& medium, const pool::Header& header,
-                          std::uint32_t ring) {
-  log::RewindPlace p{.offset = pool::ring_offset(header, ring),
-                     .bytes = header.ring_bytes,
-                     .seed = log::ring_seed(header.uuid, header.epoch, ring),
-                     .identity = log::ring_seed(header.uuid, 0, ring),
-                     .epoch = header.epoch};
-  const std::uint64_t at = p.offset + log::RewindPlace::stamp_word,
+RewindPlace place_of(const medium::Medium& medium, const pool::Header& header, std::uint32_t ring) {
+  RewindPlace p{.offset = pool::ring_offset(header, ring),
+                .bytes = header.ring_bytes,
+                .seed = log::ring_seed(header.uuid, header.epoch, ring),
+                .identity = log::ring_seed(header.uuid, 0, ring),
+                .epoch = header.epoch};
+  const std::uint64_t at = p.offset + RewindPlace::stamp_word,
                       stamp = *reinterpret_cast<const std::uint64_t*>(medium.at(at));
   if (stamp == 0 || log::ControlWord::whole(p.identity, at, stamp)) return p;
   if (stamp == p.seed) {
@@ -43,9 +38,9 @@ Manager::Manager(pool::OpenPool& file, const Composition& how, Use use)
     : file_(file), medium_(file.medium()), how_(how) {
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < header.ring_count; ++i)
-    logs_.push_back(
-        std::make_unique<ManagedLog>(medium_, place_of(medium_, header, i),
-                                     log::RewindShape{how.layers, how.version, how.group}, use));
+    logs_.push_back(std::make_unique<ManagedLog>(medium_, place_of(medium_, header, i),
+                                                 RewindShape{how.layers, how.version, how.group},
+                                                 use));
 }
 
 Status Manager::reserve() {
@@ -82,14 +77,15 @@ std::uint64_t Manager::records() const noexcept {
 
 // --- logging -------------------------------------------------------------------------------------
 
-void Manager::begin(ManagedLog& log, Transaction& tx) noexcept {
+void Manager::begin(ManagedLog& log, ManagedTransaction& tx) noexcept {
   if (tx.id != 0) return;
   tx.id = ids_.fetch_add(1, std::memory_order_relaxed) + 1;
   tx.kept = 2;  // for ROLLBACK and END
   log.kept += tx.kept;
 }
 
-std::uint64_t Manager::append(ManagedLog& log, Transaction& tx, AriesRecord&& record) noexcept {
+std::uint64_t Manager::append(ManagedLog& log, ManagedTransaction& tx,
+                              AriesRecord&& record) noexcept {
   if (how_.layers == 2) record.words[6] = tx.last_lsn;  // the last record in the transaction table
   tx.last_lsn = record.lsn();
   ++tx.records;
@@ -98,7 +94,7 @@ std::uint64_t Manager::append(ManagedLog& log, Transaction& tx, AriesRecord&& re
 
 // Allocates the memory of what must not fail later: the stores that wait, and clear()'s list of the
 // records.
-void Manager::reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_records) {
+void Manager::reserve(ManagedLog& log, ManagedTransaction& tx, std::uint64_t heap_records) {
   const std::uint64_t group = 2 * log.log.shape().group,
                       records = 2 * tx.updates + heap_records + 8;
   if (tx.waiting.capacity() < group) tx.waiting.reserve(group);
@@ -118,7 +114,8 @@ void Manager::must_fit(const ManagedLog& log, std::uint64_t records) const {
         "split it, or make the pool with a larger log_size"));
 }
 
-bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value) {
+bool Manager::update(ManagedLog& log, ManagedTransaction& tx, std::uint64_t offset,
+                     std::uint64_t value) {
   const std::lock_guard lock(log.log.mutex());
   must_fit(log, tx.updates);
   if (!log.log.fits(log.kept + (tx.id == 0 ? 4 : 2))) return false;
@@ -133,7 +130,7 @@ bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std
   const std::uint64_t* const waiting = tx.find(offset);
   r.words[4] = waiting != nullptr
                    ? *waiting
-                   : *reinterpret_cast<const std::uint64_t*>(medium_.home() + offset);
+                   : *reinterpret_cast<const std::uint64_t*>(medium_.data() + offset);
   r.words[5] = value;
   // mutant: rewind-wal
   const std::uint64_t number = append(log, tx, std::move(r));
@@ -141,8 +138,8 @@ bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std
   return true;
 }
 
-void Manager::store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value,
-                    std::uint64_t number) noexcept {
+void Manager::store(ManagedLog& log, ManagedTransaction& tx, std::uint64_t offset,
+                    std::uint64_t value, std::uint64_t number) noexcept {
   if (log.log.nvm().failed()) return;  // REWIND-1
   if (number <= log.log.in_log() && tx.waiting.empty()) return store_now(tx, offset, value);
   tx.waiting.push_back({offset, value, number});
@@ -151,7 +148,7 @@ void Manager::store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std:
 }
 
 // REWIND-1: makes the stores whose records are in the log, in their order.
-void Manager::drain(ManagedLog& log, Transaction& tx) noexcept {
+void Manager::drain(ManagedLog& log, ManagedTransaction& tx) noexcept {
   if (log.log.nvm().failed()) return;
   const std::uint64_t in_log = log.log.in_log();
   std::size_t n = 0;
@@ -162,12 +159,13 @@ void Manager::drain(ManagedLog& log, Transaction& tx) noexcept {
   if (tx.waiting.empty()) tx.newest.clear();
 }
 
-void Manager::store_now(const Transaction& tx, std::uint64_t offset, std::uint64_t value) noexcept {
+void Manager::store_now(const ManagedTransaction& tx, std::uint64_t offset,
+                        std::uint64_t value) noexcept {
   medium_.store(medium_.log_bytes() + offset, &value, 8);
   if (how_.force || tx.flushes) medium_.flush(medium_.log_bytes() + offset, 8);
 }
 
-void Manager::end_group(ManagedLog& log, Transaction& tx) noexcept {
+void Manager::end_group(ManagedLog& log, ManagedTransaction& tx) noexcept {
   if (tx.waiting.empty()) return;
   const std::lock_guard lock(log.log.mutex());
   log.log.persist();
@@ -176,7 +174,7 @@ void Manager::end_group(ManagedLog& log, Transaction& tx) noexcept {
 
 // --- the end of a transaction --------------------------------------------------------------------
 
-bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_records) {
+bool Manager::prepare(ManagedLog& log, ManagedTransaction& tx, std::uint64_t heap_records) {
   if (heap_records == 0 && tx.id != 0) return true;
   const std::lock_guard lock(log.log.mutex());
   must_fit(log, tx.updates + heap_records);
@@ -188,7 +186,7 @@ bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
   return true;
 }
 
-Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept {
+Status Manager::end(ManagedLog& log, ManagedTransaction& tx, std::uint64_t commit_id) noexcept {
   // mutant: rewind-stores-before-end
   if (how_.force || commit_id == 0) {
     // REWIND-2: the fence that makes END's record durable before its pointer also covers the stores
@@ -207,7 +205,7 @@ Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) n
   return log.log.nvm().status();
 }
 
-Status Manager::clear(ManagedLog& log, const Transaction& tx) noexcept {
+Status Manager::clear(ManagedLog& log, const ManagedTransaction& tx) noexcept {
   const std::lock_guard lock(log.log.mutex());
   RewindLog& l = log.log;
   const std::uint64_t end = tx.last_lsn;
@@ -240,7 +238,7 @@ Status Manager::clear(ManagedLog& log, const Transaction& tx) noexcept {
 
 // --- rollback ------------------------------------------------------------------------------------
 
-void Manager::undo(ManagedLog& log, Transaction& tx, const AriesRecord& update) noexcept {
+void Manager::undo(ManagedLog& log, ManagedTransaction& tx, const AriesRecord& update) noexcept {
   AriesRecord clr = AriesRecord::make(AriesType::clr, next_lsn(), tx.id);
   clr.words[3] = update.address();
   clr.words[4] = update.lsn();
@@ -251,8 +249,8 @@ void Manager::undo(ManagedLog& log, Transaction& tx, const AriesRecord& update) 
   store(log, tx, offset, old, append(log, tx, std::move(clr)));
 }
 
-void Manager::take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::uint64_t last_lsn,
-                      std::uint64_t room, bool marks) {
+void Manager::take_up(ManagedLog& log, ManagedTransaction& tx, std::uint64_t id,
+                      std::uint64_t last_lsn, std::uint64_t room, bool marks) {
   tx.id = id;
   // mutant: rewind-recovered-rollback-flushes
   tx.flushes = true;  // REWIND-2
@@ -263,7 +261,7 @@ void Manager::take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::u
   if (marks) append(log, tx, AriesRecord::make(AriesType::rollback, next_lsn(), id));
 }
 
-Status Manager::rollback(ManagedLog& log, Transaction& tx) noexcept {
+Status Manager::rollback(ManagedLog& log, ManagedTransaction& tx) noexcept {
   if (tx.id == 0) return {};
   const std::lock_guard lock(log.log.mutex());
   log.log.persist();
@@ -289,4 +287,4 @@ Status Manager::rollback(ManagedLog& log, Transaction& tx) noexcept {
   return end(log, tx, 0);
 }
 
-}  // namespace perdure::engine::rewind
+}  // namespace perdure::papers::rewind

@@ -22,8 +22,8 @@
 // REWIND-4 No-force: all that a transaction up to the checkpoint id stored is durable before the
 // header says so, and the header before one of the transaction's records is removed.
 // REWIND-5 Log space for a transaction's CLRs, ROLLBACK and END is reserved.
-// Thread safety: a Transaction belongs to one thread. Logs are shared under their mutex, which is
-// held briefly to append and long to walk (section 4.7).
+// Thread safety: a ManagedTransaction belongs to one thread. Logs are shared under their mutex,
+// which is held briefly to append and long to walk (section 4.7).
 #pragma once
 
 #include <algorithm>
@@ -33,37 +33,38 @@
 #include <mutex>
 #include <vector>
 
+#include "papers/names.hpp"
 #include "papers/rewind/rewind_log.hpp"
 #include "perdure/engine/engine.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/open_pool.hpp"
 #include "perdure/tm/write_set.hpp"
 
-namespace perdure::engine::rewind {
+namespace perdure::papers::rewind {
 
 /// One point of the paper's design space (section 2).
 struct Composition {
   unsigned layers = 1;
   bool force = false;
-  log::LogVersion version = log::LogVersion::batch;
+  LogVersion version = LogVersion::batch;
   /// Batch only. It is not part of the format: the log says how many of its records count.
-  std::uint64_t group = log::RewindShape{}.group;
+  std::uint64_t group = RewindShape{}.group;
 };
 
 /// A log, and the log space that is reserved in it for transactions that have begun (REWIND-5).
 struct ManagedLog {
-  ManagedLog(medium::Medium& medium, const log::RewindPlace& place, const log::RewindShape& shape,
-             log::RewindLog::Use use)
+  ManagedLog(medium::Medium& medium, const RewindPlace& place, const RewindShape& shape,
+             RewindLog::Use use)
       : log(medium, place, shape, use) {}
-  log::RewindLog log;
+  RewindLog log;
   // In records; from the start 2, for a CHECKPOINT and the one before it.
   std::uint64_t kept = 2;
-  std::uint64_t last_end = 0;                 // force: LSN of the END that was left in the log
-  std::vector<log::RewindLog::Cursor> found;  // used by clear()
+  std::uint64_t last_end = 0;            // force: LSN of the END that was left in the log
+  std::vector<RewindLog::Cursor> found;  // used by clear()
 };
 
 /// The state of a running transaction.
-struct Transaction {
+struct ManagedTransaction {
   std::uint64_t id = 0;  ///< 0: it has logged nothing
   std::uint64_t last_lsn = 0;
   std::uint64_t updates = 0, kept = 0, records = 0;
@@ -90,7 +91,7 @@ struct Transaction {
 
 class Manager {
  public:
-  using Use = log::RewindLog::Use;
+  using Use = RewindLog::Use;
   /// `use`: the logs of a rehearsal write nothing.
   Manager(pool::OpenPool& file, const Composition& how, Use use = Use::real);
 
@@ -111,28 +112,27 @@ class Manager {
 
   /// Logs and stores a word. Returns false, with nothing changed, if the log is too full
   /// (REWIND-5). Throws error(too_big), std::bad_alloc.
-  bool update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value);
+  bool update(ManagedLog& log, ManagedTransaction& tx, std::uint64_t offset, std::uint64_t value);
   /// Batch: what the transaction has logged is put in the log, full group or not, and stored.
-  void end_group(ManagedLog& log, Transaction& tx) noexcept;
+  void end_group(ManagedLog& log, ManagedTransaction& tx) noexcept;
   /// Reserves log space for `heap_records` and END, before the commit draws its id. Returns false
   /// if the log is too full.
-  bool prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_records);
+  bool prepare(ManagedLog& log, ManagedTransaction& tx, std::uint64_t heap_records);
   /// Commits: the transaction is durable, with the commit id, when this returns ok. Its heap ops
   /// are not applied yet.
   template <class Ops>
-  Status commit(ManagedLog& log, Transaction& tx, std::uint64_t commit_id,
+  Status commit(ManagedLog& log, ManagedTransaction& tx, std::uint64_t commit_id,
                 const Ops& ops) noexcept {
     const std::lock_guard lock(log.log.mutex());
     begin(log, tx);
-    for (const pool::HeapOp& op : ops)
-      append(log, tx, log::AriesRecord::heap(op, next_lsn(), tx.id));
+    for (const pool::HeapOp& op : ops) append(log, tx, AriesRecord::heap(op, next_lsn(), tx.id));
     return end(log, tx, commit_id);
   }
   /// Force: removes the transaction's records, after its heap ops are durable, or after its
   /// rollback.
-  Status clear(ManagedLog& log, const Transaction& tx) noexcept;
+  Status clear(ManagedLog& log, const ManagedTransaction& tx) noexcept;
   /// Rolls back: the data region is as before the transaction.
-  Status rollback(ManagedLog& log, Transaction& tx) noexcept;
+  Status rollback(ManagedLog& log, ManagedTransaction& tx) noexcept;
   /// Compacts each log with few cells in use into fewer buckets.
   void compact();
   /// No-force: takes a checkpoint. Every transaction with a commit id up to `x` has ended, and its
@@ -153,12 +153,12 @@ class Manager {
   }
   /// Makes `tx` the unfinished transaction `id`. `marks`: its ROLLBACK record is not in the log
   /// yet. `room` is the number of records reserved for it.
-  void take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::uint64_t last_lsn,
+  void take_up(ManagedLog& log, ManagedTransaction& tx, std::uint64_t id, std::uint64_t last_lsn,
                std::uint64_t room, bool marks);
   /// Writes a CLR and stores the old value.
-  void undo(ManagedLog& log, Transaction& tx, const log::AriesRecord& update) noexcept;
+  void undo(ManagedLog& log, ManagedTransaction& tx, const AriesRecord& update) noexcept;
   /// Writes END. The log's mutex is held, or there is no other thread.
-  Status end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept;
+  Status end(ManagedLog& log, ManagedTransaction& tx, std::uint64_t commit_id) noexcept;
 
  private:
   // Called under the log's mutex, so that LSNs rise along the log.
@@ -166,13 +166,13 @@ class Manager {
     return lsn_.fetch_add(1, std::memory_order_relaxed) + 1;
   }
   void must_fit(const ManagedLog& log, std::uint64_t records) const;
-  void begin(ManagedLog& log, Transaction& tx) noexcept;
-  void reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_records);
-  std::uint64_t append(ManagedLog& log, Transaction& tx, log::AriesRecord&& record) noexcept;
-  void store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value,
+  void begin(ManagedLog& log, ManagedTransaction& tx) noexcept;
+  void reserve(ManagedLog& log, ManagedTransaction& tx, std::uint64_t heap_records);
+  std::uint64_t append(ManagedLog& log, ManagedTransaction& tx, AriesRecord&& record) noexcept;
+  void store(ManagedLog& log, ManagedTransaction& tx, std::uint64_t offset, std::uint64_t value,
              std::uint64_t number) noexcept;
-  void store_now(const Transaction& tx, std::uint64_t offset, std::uint64_t value) noexcept;
-  void drain(ManagedLog& log, Transaction& tx) noexcept;
+  void store_now(const ManagedTransaction& tx, std::uint64_t offset, std::uint64_t value) noexcept;
+  void drain(ManagedLog& log, ManagedTransaction& tx) noexcept;
 
   pool::OpenPool& file_;
   medium::Medium& medium_;
@@ -181,4 +181,4 @@ class Manager {
   std::atomic<std::uint64_t> lsn_{0}, ids_{0};
 };
 
-}  // namespace perdure::engine::rewind
+}  // namespace perdure::papers::rewind

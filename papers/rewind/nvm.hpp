@@ -22,11 +22,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "papers/names.hpp"
 #include "perdure/base/status.hpp"
 #include "perdure/log/control_word.hpp"
 #include "perdure/medium/medium.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::rewind {
 
 class NvmStore {
  public:
@@ -147,4 +148,4 @@ class NvmStore {
   std::unordered_map<std::uint64_t, std::uint64_t> kept_;  // stored by the rehearsal
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::rewind

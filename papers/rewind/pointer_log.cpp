@@ -7,7 +7,7 @@
 
 #include "perdure/base/thread_slot.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::rewind {
 
 // --- simple --------------------------------------------------------------------------------------
 
@@ -233,4 +233,4 @@ Status BucketLog::learn(std::uint64_t bucket) {
   return {};
 }
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::rewind

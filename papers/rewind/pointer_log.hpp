@@ -24,10 +24,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "papers/names.hpp"
 #include "papers/rewind/adll.hpp"
 #include "papers/rewind/arena.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::rewind {
 
 class PointerLog {
  public:
@@ -173,4 +174,4 @@ class BucketLog final : public PointerLog {
   std::vector<std::uint64_t> in_use_;  // cells per bucket, without gaps
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::rewind

@@ -16,10 +16,7 @@
 #include "perdure/pool/allocation.hpp"
 #include "perdure/pool/heap_apply.hpp"
 
-namespace perdure::engine::rewind {
-
-using log::AriesRecord;
-using log::AriesType;
+namespace perdure::papers::rewind {
 
 namespace {
 
@@ -44,7 +41,7 @@ class Recoverer {
         manager_(manager),
         how_(manager.how()),
         report_(report),
-        home_(file.medium(), file.header().max_home_bytes, log::HomeWriter::Use::recovery) {}
+        data_(file.medium(), file.header().max_data_bytes, log::DataWriter::Use::recovery) {}
 
   Status run() {
     if (Status s = read(); !s.ok()) return s;
@@ -71,7 +68,7 @@ class Recoverer {
     // mutant: rewind-recovery-rehearsal
     Manager rehearsal(file_, how_, Manager::Use::rehearsal);
     for (std::size_t i = 0; i < rehearsal.logs(); ++i) {
-      log::RewindLog& log = rehearsal.log_of(i).log;
+      RewindLog& log = rehearsal.log_of(i).log;
       auto there = log.recover();
       if (!there) return there.status();
       if (!*there) continue;
@@ -97,9 +94,9 @@ class Recoverer {
   Status analyse() {
     for (const auto& [r, log] : records_) {
       manager_.go_on_from(r.lsn(), r.transaction());
-      if ((r.stores_word() && (r.address() % 8 != 0 || r.address() + 8 > medium_.home_bytes())) ||
+      if ((r.stores_word() && (r.address() % 8 != 0 || r.address() + 8 > medium_.data_bytes())) ||
           (r.changes_heap() &&
-           !pool::possible(r.heap_op(), medium_.home_bytes(), header_.max_home_bytes)))
+           !pool::possible(r.heap_op(), medium_.data_bytes(), header_.max_data_bytes)))
         return failure(Code::corrupt, medium_.path(),
                        "log record " + std::to_string(r.lsn()) +
                            " names bytes or blocks that the pool does not have",
@@ -162,23 +159,23 @@ class Recoverer {
       const Xact& x = table_[r.transaction()];
       // mutant: rewind-redo-without-force, rewind-redo-clrs
       const bool redone = x.status == Xact::finished ? !how_.force : r.type() == AriesType::clr;
-      if (r.stores_word() && redone) home_.words(r.address(), &r.words[5], 1);
+      if (r.stores_word() && redone) data_.words(r.address(), &r.words[5], 1);
       if (r.changes_heap()) ops[r.transaction()].push_back(r.heap_op());
       if (r.type() != AriesType::end || r.commit_id() == 0) continue;
       if (how_.force)
         in_order_[r.commit_id()] = std::move(ops[r.transaction()]);
       else
         for (const auto& op : ops[r.transaction()])
-          pool::apply_op(home_, op, header_.max_home_bytes);
+          pool::apply_op(data_, op, header_.max_data_bytes);
     }
-    home_.flush();
+    data_.flush();
   }
 
   // --- undo --------------------------------------------------------------------------------------
 
   // Returns a transaction that has not ended, as the manager rolls it back.
-  Transaction& undoing(std::uint64_t id, Xact& x) {
-    Transaction& tx = undoing_[id];
+  ManagedTransaction& undoing(std::uint64_t id, Xact& x) {
+    ManagedTransaction& tx = undoing_[id];
     if (tx.id == 0) {
       manager_.take_up(manager_.log_of(x.log), tx, id, x.last_lsn, records_.size() + 2,
                        x.status == Xact::running);
@@ -187,7 +184,7 @@ class Recoverer {
     return tx;
   }
   void undo(std::uint64_t id, Xact& x, const AriesRecord& r) {
-    Transaction& tx = undoing(id, x);
+    ManagedTransaction& tx = undoing(id, x);
     // mutant: rewind-update-undone-once
     if (r.type() == AriesType::update && r.lsn() < x.undone)
       manager_.undo(manager_.log_of(x.log), tx, r);
@@ -197,7 +194,7 @@ class Recoverer {
   void undo_by_index() {
     for (auto& [id, x] : table_) {
       if (x.status == Xact::finished) continue;
-      const log::RewindLog& log = manager_.log_of(x.log).log;
+      const RewindLog& log = manager_.log_of(x.log).log;
       for (std::uint64_t lsn = x.last_lsn; lsn != 0;) {
         const AriesRecord r = *log.find(lsn).record;  // it exists: analyse() has checked
         lsn = r.prior_lsn();
@@ -226,11 +223,11 @@ class Recoverer {
   // Force: applies heap ops by commit id, over all logs. They are last, because no log would store
   // again what their directory words may zero.
   void apply_in_order() {
-    pool::StagedTarget heap(home_, header_.max_home_bytes);
+    pool::StagedTarget heap(data_, header_.max_data_bytes);
     for (const auto& [id, of_one] : in_order_)
-      for (const auto& op : of_one) pool::apply_op(heap, op, header_.max_home_bytes);
+      for (const auto& op : of_one) pool::apply_op(heap, op, header_.max_data_bytes);
     heap.write();
-    home_.flush();
+    data_.flush();
   }
 
   pool::OpenPool& file_;
@@ -239,11 +236,11 @@ class Recoverer {
   Manager& manager_;
   const Composition& how_;
   Recovery& report_;
-  log::HomeWriter home_;
+  log::DataWriter data_;
   std::vector<Seen> records_;
   std::unordered_map<std::uint64_t, Xact> table_;
   std::map<std::uint64_t, std::vector<pool::HeapOp>> in_order_;
-  std::unordered_map<std::uint64_t, Transaction> undoing_;
+  std::unordered_map<std::uint64_t, ManagedTransaction> undoing_;
 };
 
 }  // namespace
@@ -253,4 +250,4 @@ Status Manager::recover(pool::OpenPool& file, Recovery& report, const Compositio
   return Recoverer(file, manager, report).run();
 }
 
-}  // namespace perdure::engine::rewind
+}  // namespace perdure::papers::rewind

@@ -7,7 +7,7 @@
 // A composition = {1, 2} layers x {force, no-force} x {Simple, Optimized, Batch}. One type serves
 // them all: the pool's header says which one the pool has. The paper leaves isolation to the caller
 // (section 4.7): the TM here is the pool's lock, or none.
-// Thread safety: any thread may call the engine; a Context belongs to its thread.
+// Thread safety: any thread may call the engine; a Transaction belongs to its thread.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,15 @@
 #include <mutex>
 #include <string_view>
 
+#include "papers/names.hpp"
 #include "papers/rewind/manager.hpp"
-#include "perdure/engine/context.hpp"
-#include "perdure/engine/entry.hpp"
-#include "perdure/engine/home_at_commit.hpp"
+#include "perdure/engine/data_at_commit.hpp"
+#include "perdure/engine/engine_info.hpp"
+#include "perdure/engine/transaction.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/tm/tm.hpp"
 
-namespace perdure::engine::rewind {
+namespace perdure::papers::rewind {
 
 // The compositions, best first, with the names in headers. There is one list, from which the names
 // and the Composition of a name are derived.
@@ -50,13 +51,13 @@ inline constexpr std::array<InstanceName, 12> names_none = {PERDURE_REWIND(PERDU
                                          std::uint32_t group = 0) noexcept;
 
 template <class Tm>
-class Rewind : public HomeAtCommit<Tm> {
-  using Base = HomeAtCommit<Tm>;
+class Rewind : public DataAtCommit<Tm> {
+  using Base = DataAtCommit<Tm>;
 
  public:
   static constexpr bool ring_records = false;
 
-  class Context;
+  class Transaction;
 
   static pool::Identity identity(const Config& config) {
     // One ring is the paper's shared log; more are its distributed log.
@@ -71,13 +72,14 @@ class Rewind : public HomeAtCommit<Tm> {
 
   Rewind(pool::OpenPool& file, const Config& config, const Recovery& recovery);
 
-  Context& context() {
-    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  Transaction& transaction() {
+    return transactions_.get(
+        [this](int slot) { return std::make_unique<Transaction>(*this, slot); });
   }
   Status checkpoint();
   Status close();
   Stats stats();
-  void wait_for_log_space(Context& context, LogSpace needed);
+  void wait_for_log_space(Transaction& transaction, LogSpace needed);
 
  private:
   using Base::core_, Base::heap_bits_, Base::tm_;
@@ -85,17 +87,17 @@ class Rewind : public HomeAtCommit<Tm> {
   Manager manager_;
   std::mutex checkpointing_;
   std::atomic<std::uint64_t> checkpoints_{0}, checkpoint_id_{0};
-  Contexts<Context> contexts_;
+  Transactions<Transaction> transactions_;
 };
 
 template <class Tm>
-class Rewind<Tm>::Context : public ContextBase<Tm> {
-  using Base = ContextBase<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+class Rewind<Tm>::Transaction : public TransactionBase<Tm> {
+  using Base = TransactionBase<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
       Base::row_, Base::shows_, Base::tm_, Base::view_;
 
  public:
-  Context(Rewind& engine, int slot);
+  Transaction(Rewind& engine, int slot);
 
   [[nodiscard]] bool direct() const noexcept {
     return (!waits_ || this->in_view()) && tm_.direct();
@@ -113,7 +115,7 @@ class Rewind<Tm>::Context : public ContextBase<Tm> {
     for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
   }
   std::byte* alloc(std::uint64_t bytes) {
-    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_data_).offset;
   }
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);
@@ -138,11 +140,11 @@ class Rewind<Tm>::Context : public ContextBase<Tm> {
   ManagedLog& log_;
   const bool force_;
   const bool waits_;  // stores wait for their group (section 3.3): reads must check them
-  Transaction tx_;
+  ManagedTransaction tx_;
   // It has thrown LogFull with this many bytes: if a caller swallowed that, commit throws it
   // again.
   std::uint64_t needed_ = 0;
-  log::HomeWriter home_writer_;
+  log::DataWriter data_writer_;
 };
 
-}  // namespace perdure::engine::rewind
+}  // namespace perdure::papers::rewind

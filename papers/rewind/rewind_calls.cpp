@@ -10,21 +10,21 @@
 #include "perdure/api/pool.hpp"
 #include "perdure/base/thread_slot.hpp"
 
-namespace perdure::paper {
+namespace perdure::papers::rewind {
 namespace {
 
 using Running = detail::Running<rewind_none>;
-using Context = Running::Engine::Context;
+using Transaction = Running::Engine::Transaction;
 
 constexpr unsigned slot_bits = 12, place_bits = 20;
 static_assert(base::max_threads <= 1 << slot_bits);
 
 /// The compositions as open_pool chooses among them: the first, for a new pool, is Optimized, whose
 /// records are put in the log one by one.
-std::vector<engine::Entry> compositions() {
-  std::vector<engine::Entry> all;
+std::vector<engine::EngineInfo> compositions() {
+  std::vector<engine::EngineInfo> all;
   engine::add_entries<rewind_none>(all);
-  std::stable_partition(all.begin(), all.end(), [](const engine::Entry& e) {
+  std::stable_partition(all.begin(), all.end(), [](const engine::EngineInfo& e) {
     return e.family == "rewind-1l-nfp-optimized";
   });
   return all;
@@ -55,7 +55,7 @@ struct RewindCalls::State {
   /// begun, the place, and the thread's slot.
   struct alignas(128) Own {
     struct One {
-      std::unique_ptr<Context> context;
+      std::unique_ptr<Transaction> transaction;
       TransactionId id = 0;
     };
     std::vector<One> all;
@@ -77,7 +77,7 @@ struct RewindCalls::State {
   std::uint64_t* word(std::uint64_t* address) {
     const auto offset = reinterpret_cast<std::uintptr_t>(address) -
                         reinterpret_cast<std::uintptr_t>(running.file().view());
-    if (offset % 8 != 0 || offset >= running.file().header().home_bytes)
+    if (offset % 8 != 0 || offset >= running.file().header().data_bytes)
       throw error(failure(Code::invalid, running.file().path(),
                           "an address that is no word of the pool",
                           "one in root(), or in an allocated block"));
@@ -86,13 +86,13 @@ struct RewindCalls::State {
   /// Calls `f`, which returns whether there was log space, and makes some until there is. Throws
   /// error(full) where the disk has no space for more of the log.
   template <class F>
-  void with_room(Context& context, F&& f) {
+  void with_log_space(Transaction& transaction, F&& f) {
     for (int left = 3; !f(); --left) {
       if (left == 0)
         throw error(failure(Code::full, running.file().path(),
                             "a log that running transactions fill", "log space for one more record",
                             "commit or roll back, or make the pool with a larger log_size"));
-      running.engine->wait_for_log_space(context, {log::AriesRecord::bytes});
+      running.engine->wait_for_log_space(transaction, {AriesRecord::bytes});
     }
   }
 
@@ -113,7 +113,7 @@ RewindCalls::~RewindCalls() {
     return;
   for (auto& own : state_->threads)
     for (auto& one : own.all)
-      if (one.id != 0) one.context->rollback();
+      if (one.id != 0) one.transaction->rollback();
   try {
     (void)state_->running.close();
   } catch (...) {  // the next opening recovers
@@ -129,11 +129,12 @@ TransactionId RewindCalls::getNextID() {
   if (own.idle.empty()) {
     // Reserved first: ended() then never allocates. What is in `all` is in `idle` or runs.
     own.idle.reserve(own.all.size() + 1);
-    own.all.push_back({std::make_unique<Context>(*state_->running.engine, base::thread_slot()), 0});
+    own.all.push_back(
+        {std::make_unique<Transaction>(*state_->running.engine, base::thread_slot()), 0});
     own.idle.push_back(own.all.size() - 1);
   }
   const std::size_t place = own.idle.back();
-  own.all[place].context->begin(true);
+  own.all[place].transaction->begin(true);
   own.idle.pop_back();
   return own.all[place].id = (++own.begun << place_bits | place) << slot_bits |
                              static_cast<std::uint64_t>(base::thread_slot());
@@ -146,28 +147,29 @@ void RewindCalls::log_word(TransactionId tID, const LoggedWord& update, std::uin
     throw error(failure(
         Code::invalid, state_->running.file().path(), "a word of value " + std::to_string(found),
         "the old value " + std::to_string(old_value), "call log() before the store"));
-  state_->with_room(*one.context,
-                    [&] { return one.context->log(update.address, update.new_value); });
-  one.context->end_group();
+  state_->with_log_space(*one.transaction,
+                         [&] { return one.transaction->log(update.address, update.new_value); });
+  one.transaction->end_group();
 }
 
 void RewindCalls::group(TransactionId tID, std::initializer_list<LoggedWord> updates) {
   auto& one = state_->one(tID);
   for (const LoggedWord& u : updates) {
     (void)state_->word(u.address);
-    state_->with_room(*one.context, [&] { return one.context->log(u.address, u.new_value); });
+    state_->with_log_space(*one.transaction,
+                           [&] { return one.transaction->log(u.address, u.new_value); });
   }
-  one.context->end_group();
+  one.transaction->end_group();
 }
 
 void RewindCalls::commit(TransactionId tID) {
   auto& one = state_->one(tID);
-  state_->with_room(*one.context, [&] {
+  state_->with_log_space(*one.transaction, [&] {
     try {
-      one.context->commit(Durability::durable);
+      one.transaction->commit(Durability::durable);
       return true;
     } catch (const engine::LogFull&) {
-      one.context->room_made();
+      one.transaction->room_made();
       return false;
     }
   });
@@ -176,17 +178,17 @@ void RewindCalls::commit(TransactionId tID) {
 
 void RewindCalls::rollback(TransactionId tID) {
   auto& one = state_->one(tID);
-  one.context->rollback();
+  one.transaction->rollback();
   state_->ended(one);
   if (state_->running.engine->core().state() != 0) state_->running.engine->core().refuse();
 }
 
 void* RewindCalls::allocate(TransactionId tID, std::uint64_t bytes) {
-  return state_->one(tID).context->alloc(bytes);
+  return state_->one(tID).transaction->alloc(bytes);
 }
 
 void RewindCalls::deallocate(TransactionId tID, void* block) {
-  state_->one(tID).context->free(block);
+  state_->one(tID).transaction->free(block);
 }
 
 void RewindCalls::checkpoint() { state_->running.checkpoint().or_throw(); }
@@ -205,4 +207,4 @@ void RewindCalls::close() {
   state_->running.close().or_throw();
 }
 
-}  // namespace perdure::paper
+}  // namespace perdure::papers::rewind

@@ -4,7 +4,7 @@
 // 4.4): getNextID, log, commit, rollback, beside the program's own plain loads and stores. They are
 // for programs that are written, or generated, against the paper; other programs use pool.update.
 //
-//     perdure::paper::TransactionManager<List> tm(path);
+//     perdure::TransactionManager<List> tm(path);
 //     List& list = tm.root();
 //     const auto tID = tm.getNextID();
 //     tm.log(tID, &list.tail, list.tail, n->prv);   // before every store; values are 8-byte words
@@ -34,11 +34,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "papers/names.hpp"
 #include "perdure/api/layout.hpp"
 #include "perdure/api/options.hpp"
 #include "perdure/pool/open_pool.hpp"
 
-namespace perdure::paper {
+namespace perdure::papers::rewind {
 
 /// A transaction's ID. Each is given out once.
 using TransactionId = std::uint64_t;
@@ -107,7 +108,7 @@ class RewindCalls {
 /// `layout_id` that names its layout.
 template <class Root>
 class TransactionManager : public RewindCalls {
-  static_assert(plain_value<Root>, "perdure::paper::TransactionManager: a root is a plain struct");
+  static_assert(plain_value<Root>, "perdure::TransactionManager: a root is a plain struct");
 
  public:
   /// Opens and recovers the pool, or creates it. `options.engine`: a composition; a new pool has
@@ -120,4 +121,4 @@ class TransactionManager : public RewindCalls {
   [[nodiscard]] Root& root() const noexcept { return *static_cast<Root*>(root_address()); }
 };
 
-}  // namespace perdure::paper
+}  // namespace perdure::papers::rewind

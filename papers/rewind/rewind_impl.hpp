@@ -7,10 +7,11 @@
 #include <chrono>
 #include <thread>
 
+#include "papers/names.hpp"
 #include "papers/rewind/options.hpp"
 #include "papers/rewind/rewind.hpp"
 
-namespace perdure::engine::rewind {
+namespace perdure::papers::rewind {
 
 template <class Tm>
 Status Rewind<Tm>::recover(pool::OpenPool& file, Recovery& report) {
@@ -28,39 +29,38 @@ Rewind<Tm>::Rewind(pool::OpenPool& file, const Config& config, const Recovery& r
 }
 
 template <class Tm>
-Rewind<Tm>::Context::Context(Rewind& engine, int slot)
+Rewind<Tm>::Transaction::Transaction(Rewind& engine, int slot)
     : Base(engine.tm_, engine.core_, slot),
       engine_(engine),
       log_(engine.manager_.log_of(static_cast<std::uint64_t>(slot))),
       force_(engine.composition_.force),
-      waits_(engine.composition_.layers == 1 &&
-             engine.composition_.version == log::LogVersion::batch),
-      home_writer_(core_.medium, max_home_) {}
+      waits_(engine.composition_.layers == 1 && engine.composition_.version == LogVersion::batch),
+      data_writer_(core_.medium, max_data_) {}
 
 template <class Tm>
-void Rewind<Tm>::Context::log_full(std::uint64_t bytes) {
+void Rewind<Tm>::Transaction::log_full(std::uint64_t bytes) {
   needed_ = bytes;
   this->throw_log_full({bytes});
 }
 
 template <class Tm>
-void Rewind<Tm>::Context::log_and_store(std::uint64_t offset, std::uint64_t value) {
+void Rewind<Tm>::Transaction::log_and_store(std::uint64_t offset, std::uint64_t value) {
   // After a failed append nothing may be stored to the data region.
   if (core_.state() != 0) core_.refuse();
   if (!engine_.manager_.update(log_, tx_, offset, value))
-    log_full((2 * tx_.updates + 1) * log::AriesRecord::bytes);
+    log_full((2 * tx_.updates + 1) * AriesRecord::bytes);
   look_for_failure();
 }
 
 template <class Tm>
-void Rewind<Tm>::Context::look_for_failure() {
+void Rewind<Tm>::Transaction::look_for_failure() {
   if (__builtin_expect(!log_.log.nvm().failed(), 1)) return;
   core_.poison(log_.log.nvm().status());
   core_.refuse();
 }
 
 template <class Tm>
-bool Rewind<Tm>::Context::log(std::uint64_t* a, std::uint64_t v) {
+bool Rewind<Tm>::Transaction::log(std::uint64_t* a, std::uint64_t v) {
   if (core_.state() != 0) core_.refuse();
   const bool done = engine_.manager_.update(log_, tx_, offset_of(a), v);
   look_for_failure();
@@ -68,14 +68,14 @@ bool Rewind<Tm>::Context::log(std::uint64_t* a, std::uint64_t v) {
 }
 
 template <class Tm>
-void Rewind<Tm>::Context::end_group() {
+void Rewind<Tm>::Transaction::end_group() {
   engine_.manager_.end_group(log_, tx_);
   look_for_failure();
 }
 
 template <class Tm>
-void Rewind<Tm>::Context::end() noexcept {
-  ThreadCounters::add(row_.log_bytes, tx_.records * log::AriesRecord::bytes);
+void Rewind<Tm>::Transaction::end() noexcept {
+  ThreadCounters::add(row_.log_bytes, tx_.records * AriesRecord::bytes);
   tx_.reset();
   needed_ = 0;
   ops_.clear();
@@ -83,27 +83,27 @@ void Rewind<Tm>::Context::end() noexcept {
 }
 
 template <class Tm>
-std::uint64_t Rewind<Tm>::Context::commit(Durability) {
+std::uint64_t Rewind<Tm>::Transaction::commit(Durability) {
   if (needed_ != 0) log_full(needed_);
   if (tx_.id == 0 && ops_.empty()) return this->end_read_only();
   const auto prepare = [&] {
     const auto heap_records = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
     if (!engine_.manager_.prepare(log_, tx_, heap_records))
-      log_full((2 * tx_.updates + heap_records) * log::AriesRecord::bytes);
+      log_full((2 * tx_.updates + heap_records) * AriesRecord::bytes);
   };
   const auto persist = [&](std::uint64_t drawn) {
     Status s = engine_.manager_.commit(log_, tx_, drawn, ops_);
     if (s.ok() && !ops_.empty()) {
       const std::lock_guard lock(engine_.heap_bits_);
-      this->apply_heap_ops(home_writer_);
+      this->apply_heap_ops(data_writer_);
       if (force_) {
-        home_writer_.flush();
+        data_writer_.flush();
         // The heap's bits are durable before a record of them is removed.
         // mutant: rewind-heap-bits-before-removal, call rewind-heap-bits-fence
         s = core_.medium.fence();
       } else {
         // flush_all covers them, before that (REWIND-4).
-        home_writer_.hand_over([](std::uint64_t) {});
+        data_writer_.hand_over([](std::uint64_t) {});
       }
     }
     if (s.ok() && force_) s = engine_.manager_.clear(log_, tx_);
@@ -118,7 +118,7 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
 }
 
 template <class Tm>
-void Rewind<Tm>::Context::rollback() noexcept {
+void Rewind<Tm>::Transaction::rollback() noexcept {
   if (!inside_) return;
   if (core_.forked()) {
     inside_ = false;
@@ -136,17 +136,17 @@ void Rewind<Tm>::Context::rollback() noexcept {
 }
 
 template <class Tm>
-void Rewind<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
+void Rewind<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   // Manager::update() needs this many.
-  const std::uint64_t records = needed.bytes / log::AriesRecord::bytes + 4;
-  auto there = manager_.extend(context.log_, records);
+  const std::uint64_t records = needed.bytes / AriesRecord::bytes + 4;
+  auto there = manager_.extend(transaction.log_, records);
   if (there.ok() && *there) return;
   if (!there.ok() && there.code() != Code::full) there.status().or_throw();
   if (Status s = checkpoint(); !s.ok()) core_.poison(s);
   // `full` means that the disk is full, and the allocated part of the log has no space. The
   // transaction was rolled back, and does not run again.
-  if (there = manager_.extend(context.log_, records); !there.ok()) there.status().or_throw();
+  if (there = manager_.extend(transaction.log_, records); !there.ok()) there.status().or_throw();
   std::this_thread::yield();  // the transaction of another thread may have to end first
 }
 
@@ -187,9 +187,9 @@ Stats Rewind<Tm>::stats() {
   s.durable_id = this->durable_id();
   s.checkpoint_id =
       composition_.force ? s.durable_id : checkpoint_id_.load(std::memory_order_relaxed);
-  if (!core_.file.read_only()) s.log_used = manager_.records() * log::AriesRecord::bytes;
+  if (!core_.file.read_only()) s.log_used = manager_.records() * AriesRecord::bytes;
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
   return s;
 }
 
-}  // namespace perdure::engine::rewind
+}  // namespace perdure::papers::rewind

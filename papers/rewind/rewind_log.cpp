@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-namespace perdure::log {
+namespace perdure::papers::rewind {
 namespace {
 
 // Returns one bucket's cells: a sixteenth of the log's lines, up to the paper's 1,000.
@@ -276,4 +276,4 @@ Status RewindLog::learn_records(bool rehearsed) {
   return damage;
 }
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::rewind

@@ -25,13 +25,14 @@
 #include <mutex>
 #include <vector>
 
+#include "papers/names.hpp"
 #include "papers/rewind/aavlt.hpp"
 #include "papers/rewind/arena.hpp"
 #include "papers/rewind/aries_record.hpp"
 #include "papers/rewind/nvm.hpp"
 #include "papers/rewind/pointer_log.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::rewind {
 
 enum class LogVersion : std::uint8_t { simple, optimized, batch };
 
@@ -173,4 +174,4 @@ class RewindLog {
   std::atomic<bool> whole_{false};
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::rewind

@@ -22,10 +22,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "papers/names.hpp"
 #include "papers/softwrap/alias_table.hpp"
 #include "papers/softwrap/options.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::softwrap {
 
 class AliasPages {
  public:
@@ -160,4 +161,4 @@ class AliasPages {
   std::size_t used_ = 0;
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::softwrap

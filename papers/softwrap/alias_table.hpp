@@ -21,9 +21,10 @@
 #include <memory>
 #include <utility>
 
+#include "papers/names.hpp"
 #include "perdure/base/checksum.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::softwrap {
 
 class AliasTable {
  public:
@@ -155,4 +156,4 @@ class AliasTable {
   alignas(128) std::atomic<std::uint64_t> size_{0};
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::softwrap

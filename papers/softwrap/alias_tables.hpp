@@ -32,11 +32,12 @@
 #include <atomic>
 #include <cstdint>
 
+#include "papers/names.hpp"
 #include "papers/softwrap/alias_pages.hpp"
 #include "papers/softwrap/alias_table.hpp"
 #include "perdure/base/thread_slot.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::softwrap {
 
 enum class TableState : char { empty = 'E', active = 'A', full = 'F', closed = 'C', retired = 'R' };
 
@@ -245,4 +246,4 @@ class AliasTables {
   std::array<Place, base::max_threads> places_;
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::softwrap

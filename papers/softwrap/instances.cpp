@@ -5,11 +5,11 @@
 #include "perdure/tm/none.hpp"
 #include "perdure/tm/orec_tm.hpp"
 
-namespace perdure::engine::softwrap {
+namespace perdure::papers::softwrap {
 
 template class SoftWrap<tm::GlobalLock>;
 template class SoftWrap<tm::None>;
 template class SoftWrapLocal<tm::Stm>;
 template class SoftWrapLocal<tm::None>;
 
-}  // namespace perdure::engine::softwrap
+}  // namespace perdure::papers::softwrap

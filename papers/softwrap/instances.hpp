@@ -14,17 +14,17 @@
 
 namespace perdure {
 
-struct softwrap : engine::Instance<engine::softwrap::SoftWrap<tm::GlobalLock>> {
+struct softwrap : engine::Instance<papers::softwrap::SoftWrap<tm::GlobalLock>> {
   static constexpr std::array<engine::InstanceName, 1> names = {{{"softwrap", type::name}}};
 };
-struct softwrap_none : engine::Instance<engine::softwrap::SoftWrap<tm::None>, Isolation::caller> {
+struct softwrap_none : engine::Instance<papers::softwrap::SoftWrap<tm::None>, Isolation::caller> {
   static constexpr std::array<engine::InstanceName, 1> names = {{{"softwrap/none", type::name}}};
 };
-struct softwrap_local : engine::Instance<engine::softwrap::SoftWrapLocal<tm::Stm>> {
+struct softwrap_local : engine::Instance<papers::softwrap::SoftWrapLocal<tm::Stm>> {
   static constexpr std::array<engine::InstanceName, 1> names = {{{"softwrap-local", type::name}}};
 };
 struct softwrap_local_none
-    : engine::Instance<engine::softwrap::SoftWrapLocal<tm::None>, Isolation::caller> {
+    : engine::Instance<papers::softwrap::SoftWrapLocal<tm::None>, Isolation::caller> {
   static constexpr std::array<engine::InstanceName, 1> names = {
       {{"softwrap-local/none", type::name}}};
 };
@@ -33,9 +33,9 @@ struct softwrap_local_none
 using softwrap_engines = engines<softwrap, softwrap_none, softwrap_local, softwrap_local_none>;
 
 // Compiled once, in instances.cpp beside this.
-extern template class engine::softwrap::SoftWrap<tm::GlobalLock>;
-extern template class engine::softwrap::SoftWrap<tm::None>;
-extern template class engine::softwrap::SoftWrapLocal<tm::Stm>;
-extern template class engine::softwrap::SoftWrapLocal<tm::None>;
+extern template class papers::softwrap::SoftWrap<tm::GlobalLock>;
+extern template class papers::softwrap::SoftWrap<tm::None>;
+extern template class papers::softwrap::SoftWrapLocal<tm::Stm>;
+extern template class papers::softwrap::SoftWrapLocal<tm::None>;
 
 }  // namespace perdure

@@ -6,14 +6,15 @@
 // the data region. Here they are stored, and written back in bulk when a log is full, or by the
 // cache at any time: nothing depends on it before.
 // SOFTWRAP-1 and SOFTWRAP-2 as in softwrap.hpp.
-// Thread safety: any thread may call the engine; a Context belongs to its thread.
+// Thread safety: any thread may call the engine; a Transaction belongs to its thread.
 #pragma once
 
+#include "papers/names.hpp"
 #include "papers/softwrap/logged.hpp"
 #include "perdure/engine/bulk_persistence.hpp"
 #include "perdure/tm/write_set.hpp"
 
-namespace perdure::engine::softwrap {
+namespace perdure::papers::softwrap {
 
 template <class Tm>
 class SoftWrapLocal : public Logged<Tm> {
@@ -21,34 +22,35 @@ class SoftWrapLocal : public Logged<Tm> {
 
  public:
   static constexpr const char* name = local_family;
-  class Context;
+  class Transaction;
 
   SoftWrapLocal(pool::OpenPool& file, const Config& config, const Recovery& recovery);
 
-  Context& context() {
-    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  Transaction& transaction() {
+    return transactions_.get(
+        [this](int slot) { return std::make_unique<Transaction>(*this, slot); });
   }
   Status checkpoint();
   Status close();
   Stats stats();
-  void wait_for_log_space(Context& context, LogSpace needed);
+  void wait_for_log_space(Transaction& transaction, LogSpace needed);
 
  private:
   Status checkpoint_up_to(std::uint64_t id);
 
   using Base::core_, Base::heap_bits_, Base::tm_, Base::logs_;
   BulkPersistence bulk_;
-  Contexts<Context> contexts_;
+  Transactions<Transaction> transactions_;
 };
 
 template <class Tm>
-class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
-  using Base = WrapContext<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
-      Base::row_, Base::tm_, Base::view_, Base::open_, Base::needed_, Base::home_writer_, Base::log;
+class SoftWrapLocal<Tm>::Transaction : public WrapTransaction<Tm> {
+  using Base = WrapTransaction<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
+      Base::row_, Base::tm_, Base::view_, Base::open_, Base::needed_, Base::data_writer_, Base::log;
 
  public:
-  Context(SoftWrapLocal& engine, int slot)
+  Transaction(SoftWrapLocal& engine, int slot)
       : Base(engine.tm_, engine.core_, slot, engine.logs_),
         engine_(engine),
         aliases_(tm::PrivateWrites{}) {}
@@ -77,7 +79,7 @@ class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
     log().run(offset_of(a), src, n);
   }
   std::byte* alloc(std::uint64_t bytes) {
-    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_data_).offset;
   }
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);
@@ -99,4 +101,4 @@ class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
   tm::WriteSet<tm::PrivateWrites> aliases_;
 };
 
-}  // namespace perdure::engine::softwrap
+}  // namespace perdure::papers::softwrap

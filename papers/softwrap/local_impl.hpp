@@ -4,9 +4,10 @@
 // instance (instances.cpp).
 #pragma once
 
+#include "papers/names.hpp"
 #include "papers/softwrap/local.hpp"
 
-namespace perdure::engine::softwrap {
+namespace perdure::papers::softwrap {
 
 template <class Tm>
 SoftWrapLocal<Tm>::SoftWrapLocal(pool::OpenPool& file, const Config& config,
@@ -15,25 +16,25 @@ SoftWrapLocal<Tm>::SoftWrapLocal(pool::OpenPool& file, const Config& config,
 
 // The wrap's log is durable: stores its values to the data region, where other wraps find them.
 template <class Tm>
-void SoftWrapLocal<Tm>::Context::go_home() {
+void SoftWrapLocal<Tm>::Transaction::go_home() {
   medium::Medium& medium = core_.medium;
   // flush_all writes it back.
   for (const auto& e : aliases_.writes().entries)
     medium.store(medium.log_bytes() + e.address, &e.value, 8);
   if (ops_.empty()) return;
   const std::lock_guard lock(engine_.heap_bits_);
-  this->apply_heap_ops(home_writer_);
-  home_writer_.hand_over([](std::uint64_t) {});
+  this->apply_heap_ops(data_writer_);
+  data_writer_.hand_over([](std::uint64_t) {});
 }
 
 template <class Tm>
-std::uint64_t SoftWrapLocal<Tm>::Context::commit(Durability) {
+std::uint64_t SoftWrapLocal<Tm>::Transaction::commit(Durability) {
   if (needed_ != 0) this->throw_log_full({needed_});
   if (!open_ && ops_.empty()) return this->end_read_only();
   const auto prepare = [&] {
     if (ops_.empty()) return;
     room(static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end())) *
-         log::WrapRecord::entry_bytes);
+         WrapRecord::entry_bytes);
     for (const pool::HeapOp& op : ops_) log().heap(op);
   };
   const auto persist = [&](std::uint64_t drawn) {
@@ -49,7 +50,7 @@ std::uint64_t SoftWrapLocal<Tm>::Context::commit(Durability) {
 }
 
 template <class Tm>
-void SoftWrapLocal<Tm>::Context::rollback() noexcept {
+void SoftWrapLocal<Tm>::Transaction::rollback() noexcept {
   if (!inside_) return;
   if (core_.forked()) {
     inside_ = false;
@@ -60,17 +61,17 @@ void SoftWrapLocal<Tm>::Context::rollback() noexcept {
 }
 
 template <class Tm>
-void SoftWrapLocal<Tm>::Context::end() noexcept {
+void SoftWrapLocal<Tm>::Transaction::end() noexcept {
   aliases_.clear();
   aliases_.writes().entries.clear();
   this->end_log();
 }
 
 template <class Tm>
-void SoftWrapLocal<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
+void SoftWrapLocal<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
-  log::WrapLog& log = context.log();
-  const auto turn = context.use_.hold();
+  WrapLog& log = transaction.log();
+  const auto turn = transaction.use_.hold();
   log.open(0);
   if (log.fits(needed.bytes)) return;  // another thread has made space in a shared log
   // `full` means that the disk is full. The wrap was rolled back, and does not run again.
@@ -117,4 +118,4 @@ Stats SoftWrapLocal<Tm>::stats() {
   return s;
 }
 
-}  // namespace perdure::engine::softwrap
+}  // namespace perdure::papers::softwrap

@@ -3,28 +3,29 @@
 // The part that both variants of SoftWrAP share: one log per thread (papers/softwrap/wrap_log.hpp),
 // and a wrap's part in it.
 // Invariants SOFTWRAP-1 to SOFTWRAP-3: softwrap.hpp.
-// Thread safety: any thread may call the engine; a context belongs to its thread.
+// Thread safety: any thread may call the engine; a transaction belongs to its thread.
 #pragma once
 
 #include <algorithm>
 #include <memory>
 #include <vector>
 
+#include "papers/names.hpp"
 #include "papers/softwrap/wrap_log.hpp"
-#include "perdure/engine/context.hpp"
-#include "perdure/engine/entry.hpp"
-#include "perdure/engine/home_at_commit.hpp"
+#include "perdure/engine/data_at_commit.hpp"
+#include "perdure/engine/engine_info.hpp"
 #include "perdure/engine/thread_logs.hpp"
+#include "perdure/engine/transaction.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/tm/tm.hpp"
 
-namespace perdure::engine::softwrap {
+namespace perdure::papers::softwrap {
 
 inline constexpr const char* global_family = "softwrap";
 inline constexpr const char* local_family = "softwrap-local";
 
 /// Returns where a pool's log `ring` lies.
-[[nodiscard]] log::WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
+[[nodiscard]] WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
 /// Section IV-C, for both variants: replays the closed wraps of all logs in the order of their ids;
 /// stale ones, which never closed, are bypassed.
 Status recover(pool::OpenPool& file, Recovery& report);
@@ -34,8 +35,8 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
 
 /// The logs, which both variants have.
 template <class Tm>
-class Logged : public HomeAtCommit<Tm> {
-  using Base = HomeAtCommit<Tm>;
+class Logged : public DataAtCommit<Tm> {
+  using Base = DataAtCommit<Tm>;
 
  public:
   static constexpr bool ring_records = false;
@@ -54,23 +55,23 @@ class Logged : public HomeAtCommit<Tm> {
   /// The common part of close(), after a checkpoint.
   Status close_logs(Status s);
   void fill(Stats& stats) const;
-  ThreadLogs<log::WrapLog> logs_;  // a turn is held while a wrap has the log open
+  ThreadLogs<WrapLog> logs_;  // a turn is held while a wrap has the log open
 };
 
-/// A wrap's log, as the contexts of both variants have it.
+/// A wrap's log, as the transactions of both variants have it.
 template <class Tm>
-class WrapContext : public ContextBase<Tm> {
-  using Base = ContextBase<Tm>;
+class WrapTransaction : public TransactionBase<Tm> {
+  using Base = TransactionBase<Tm>;
 
  protected:
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
       Base::row_, Base::tm_, Base::view_;
-  WrapContext(typename Tm::Shared& shared, EngineBase& core, int slot,
-              ThreadLogs<log::WrapLog>& logs)
-      : Base(shared, core, slot), use_(logs, slot), home_writer_(core.medium, max_home_) {}
-  ~WrapContext() = default;
+  WrapTransaction(typename Tm::Shared& shared, EngineBase& core, int slot,
+                  ThreadLogs<WrapLog>& logs)
+      : Base(shared, core, slot), use_(logs, slot), data_writer_(core.medium, max_data_) {}
+  ~WrapTransaction() = default;
 
-  [[nodiscard]] log::WrapLog& log() noexcept { return use_.log(); }
+  [[nodiscard]] WrapLog& log() noexcept { return use_.log(); }
   /// Checks that `bytes` more of entries fit; the first call opens the log. Throws LogFull,
   /// error(too_big).
   template <class Bucket>
@@ -80,16 +81,16 @@ class WrapContext : public ContextBase<Tm> {
       log().open(bucket());
       open_ = true;
     }
-    if (__builtin_expect(!log().fits(bytes) || core_.state() != 0, 0)) no_room(bytes);
+    if (__builtin_expect(!log().fits(bytes) || core_.state() != 0, 0)) no_log_space(bytes);
   }
-  void no_room(std::uint64_t bytes);
+  void no_log_space(std::uint64_t bytes);
   /// From this many words on, words that are written at once share one log entry: separate entries
   /// of 12 bytes each would take no less.
   static constexpr std::uint64_t min_run = 4;
   // Includes an entry for the segment before it.
-  static constexpr std::uint64_t word_bytes = 2 * log::WrapRecord::entry_bytes;
+  static constexpr std::uint64_t word_bytes = 2 * WrapRecord::entry_bytes;
   static constexpr std::uint64_t run_bytes(std::uint64_t n) {
-    return log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::max_in_run) + n * 8;
+    return WrapRecord::entry_bytes * (1 + n / WrapRecord::max_in_run) + n * 8;
   }
   void end_log() noexcept {
     open_ = false;
@@ -99,12 +100,12 @@ class WrapContext : public ContextBase<Tm> {
     use_.end();
   }
 
-  typename ThreadLogs<log::WrapLog>::Use use_;
+  typename ThreadLogs<WrapLog>::Use use_;
   bool open_ = false;  // the log, for this wrap
   // It has thrown LogFull with this many bytes: if a caller swallowed that, commit throws it
   // again.
   std::uint64_t needed_ = 0;
-  log::HomeWriter home_writer_;
+  log::DataWriter data_writer_;
 };
 
-}  // namespace perdure::engine::softwrap
+}  // namespace perdure::papers::softwrap

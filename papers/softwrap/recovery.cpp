@@ -11,35 +11,33 @@
 #include "perdure/log/record.hpp"
 #include "perdure/pool/allocation.hpp"
 
-namespace perdure::engine::softwrap {
+namespace perdure::papers::softwrap {
 
-using log::WrapLog;
-
-log::WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept {
+WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept {
   return {pool::ring_offset(header, ring), header.ring_bytes, log::ring_seed(header.uuid, 0, ring),
-          header.epoch, pool::engine_name(header) == global_family ? log::max_buckets : 1};
+          header.epoch, pool::engine_name(header) == global_family ? max_buckets : 1};
 }
 
 namespace {
 
 struct Closed {
-  log::WrapFound wrap;
-  log::WrapPlace place;
+  WrapFound wrap;
+  WrapPlace place;
 };
 
 // Returns whether each entry names bytes or blocks that the pool has, and adds them to `targets`.
 bool possible(const medium::Medium& medium, const pool::Header& header, const Closed& c,
               pool::Targets& targets) {
-  const std::uint64_t home_bytes = medium.home_bytes();
+  const std::uint64_t data_bytes = medium.data_bytes();
   bool all = true;
   return WrapLog::entries(
              medium, c.place, c.wrap,
              [&](std::uint64_t offset, std::uint64_t) {
-               all = all && offset + 8 <= home_bytes;
+               all = all && offset + 8 <= data_bytes;
                targets.words(offset, 1);
              },
              [&](const pool::HeapOp& op) {
-               all = all && pool::possible(op, home_bytes, header.max_home_bytes);
+               all = all && pool::possible(op, data_bytes, header.max_data_bytes);
                targets.block(op);
              }) >= 0 &&
          all;
@@ -48,19 +46,19 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Cl
 }  // namespace
 
 Status replay_closed(medium::Medium& medium, const pool::Header& header, Recovery& report) {
-  const log::WrapControl first = WrapLog::control(medium, place_of(header, 0));
+  const WrapControl first = WrapLog::control(medium, place_of(header, 0));
   if (!first.damage.ok()) return first.damage;
   const std::uint64_t x = std::max(header.checkpoint_id, first.ours ? first.x : 0);
   report.last_id = x;
   std::vector<Closed> closed;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
-    log::WrapPlace place = place_of(header, i);
-    const log::WrapControl control = WrapLog::control(medium, place);
+    WrapPlace place = place_of(header, i);
+    const WrapControl control = WrapLog::control(medium, place);
     if (!control.damage.ok()) return control.damage;
     place.form = control.form;
     if (!control.ours) continue;
     for (unsigned b = 0; b < place.buckets; ++b) {
-      const log::WrapScan scan = WrapLog::scan(medium, place, b, control.base[b], x);
+      const WrapScan scan = WrapLog::scan(medium, place, b, control.base[b], x);
       if (!scan.damage.ok()) return scan.damage;
       // mutant: softwrap-log-rewritten
       WrapLog::flush_scanned(medium, place, b, scan);
@@ -86,12 +84,12 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
   // REDO-4 (log/redo.hpp): the logs are durable before the data region has anything of what they
   // say.
   if (Status s = medium.fence(); !s.ok()) return s;
-  log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
+  log::DataWriter home(medium, header.max_data_bytes, log::DataWriter::Use::recovery);
   for (const Closed& c : closed) {
     WrapLog::entries(
         medium, c.place, c.wrap,
         [&](std::uint64_t offset, std::uint64_t value) { home.words(offset, &value, 1); },
-        [&](const pool::HeapOp& op) { pool::apply(home, op, header.max_home_bytes); });
+        [&](const pool::HeapOp& op) { pool::apply(home, op, header.max_data_bytes); });
     ++report.transactions;
     report.records += c.wrap.last - c.wrap.first;
     report.last_id = std::max(report.last_id, c.wrap.id);
@@ -105,4 +103,4 @@ Status recover(pool::OpenPool& file, Recovery& report) {
   return replay_closed(file.medium(), file.header(), report);
 }
 
-}  // namespace perdure::engine::softwrap
+}  // namespace perdure::papers::softwrap

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-namespace perdure::engine::softwrap {
+namespace perdure::papers::softwrap {
 
 Retirer::Retirer(House house, std::uint64_t x, std::uint64_t entries, std::uint32_t long_wrap_ms)
     : house_(std::move(house)),
@@ -156,7 +156,7 @@ void Retirer::hold(bool yes) noexcept {
 }
 
 Status Retirer::round() {
-  log::AliasTables& tables = house_.tables;
+  AliasTables& tables = house_.tables;
   const std::uint64_t period = tables.now().period();
   std::uint64_t entries = 0;
   {
@@ -165,10 +165,11 @@ Status Retirer::round() {
   }
   // It is empty already; it may need more space.
   tables.empty(entries);
-  house_.begin_buckets(static_cast<unsigned>((period + 1) % 3), house_.quiet());  // RETIRE-3
+  house_.begin_buckets(static_cast<unsigned>((period + 1) % 3),
+                       house_.low_watermark());  // RETIRE-3
   // WRAPLOG-2 (papers/softwrap/wrap_log.hpp): before a wrap is streamed to them.
   if (Status s = house_.medium.fence(); !s.ok()) return s;
-  const std::uint64_t x = house_.quiet();  // RETIRE-1: before the switch
+  const std::uint64_t x = house_.low_watermark();  // RETIRE-1: before the switch
   {
     const std::lock_guard lock(mutex_);
     tables.switch_over();
@@ -186,7 +187,7 @@ Status Retirer::round() {
 
 // No wrap of the period is open any more: retires and empties the period's table.
 Status Retirer::end_of_period(std::uint64_t period, std::uint64_t x) {
-  log::AliasTables& tables = house_.tables;
+  AliasTables& tables = house_.tables;
   tables.note_closed();
   // mutant: softwrap-id-at-switch
   if (Status s = retire(x); !s.ok()) return s;
@@ -232,7 +233,7 @@ Retirer::Lines Retirer::take_pushed() {
 // C -> R.
 Status Retirer::retire(std::uint64_t x) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> words;
-  const log::AliasTables::Table& table = house_.tables.table(house_.tables.now().active() ^ 1);
+  const AliasTables::Table& table = house_.tables.table(house_.tables.now().active() ^ 1);
   words.reserve(table.size());
   table.for_each(
       [&](std::uint64_t offset, std::uint64_t value) { words.emplace_back(offset, value); });
@@ -257,7 +258,7 @@ Status Retirer::retire(std::uint64_t x) {
 // A wrap of `period` has been open for too long. Waits for all other wraps to end, then for this
 // one at its next call.
 Status Retirer::evict(std::uint64_t period, std::uint64_t x_at_switch) {
-  log::AliasTables& tables = house_.tables;
+  AliasTables& tables = house_.tables;
   expired_.store(period + 1, std::memory_order_relaxed);
   if (!wait_until([&] { return !tables.any_open(); }, long_wrap_ms_)) {
     stuck(true);
@@ -274,7 +275,7 @@ Status Retirer::evict(std::uint64_t period, std::uint64_t x_at_switch) {
   tables.note_closed();
   tables.table(0).clear();
   tables.table(1).clear();
-  const std::uint64_t x = house_.quiet();
+  const std::uint64_t x = house_.low_watermark();
   const Lines lines = take_pushed();
   // mutant: softwrap-replays-evicted
   if (Status s = house_.replay(); !s.ok()) return s;
@@ -289,4 +290,4 @@ Status Retirer::evict(std::uint64_t period, std::uint64_t x_at_switch) {
   return {};
 }
 
-}  // namespace perdure::engine::softwrap
+}  // namespace perdure::papers::softwrap

@@ -37,21 +37,22 @@
 #include <utility>
 #include <vector>
 
+#include "papers/names.hpp"
 #include "papers/softwrap/alias_tables.hpp"
 #include "perdure/base/status.hpp"
 #include "perdure/engine/background.hpp"
 #include "perdure/medium/medium.hpp"
 
-namespace perdure::engine::softwrap {
+namespace perdure::papers::softwrap {
 
 class Retirer {
  public:
   /// What the engine provides.
   struct House {
-    log::AliasTables& tables;
+    AliasTables& tables;
     medium::Medium& medium;
     /// Returns an id up to which all wraps have closed and pushed.
-    std::function<std::uint64_t()> quiet;
+    std::function<std::uint64_t()> low_watermark;
     /// Begins this bucket of all logs, with that base; the caller fences.
     std::function<void(unsigned, std::uint64_t)> begin_buckets;
     std::function<Status(std::uint64_t)> note_checkpoint_id;  ///< makes X durable
@@ -85,7 +86,7 @@ class Retirer {
   void stop();
 
   /// Opens a wrap on the thread of `slot`; waits where new wraps are delayed.
-  log::AliasTables::Moment open(int slot) noexcept {
+  AliasTables::Moment open(int slot) noexcept {
     for (;;) {
       const auto moment = house_.tables.open(slot);
       // seq_cst, after open's exchange; pairs with hold(): it sees the wrap, or the wrap sees it.
@@ -152,4 +153,4 @@ class Retirer {
   PoolThread thread_;
 };
 
-}  // namespace perdure::engine::softwrap
+}  // namespace perdure::papers::softwrap

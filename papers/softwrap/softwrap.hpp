@@ -24,18 +24,19 @@
 //              overwrite its bitmap.
 // wrapOpen ... wrapClose of the paper are begin ... commit here, wrapLoad and wrapStore are read
 // and write; papers/softwrap/wrap_calls.hpp has them under their names.
-// Thread safety: any thread may call the engine; a Context belongs to its thread.
+// Thread safety: any thread may call the engine; a Transaction belongs to its thread.
 #pragma once
 
 #include <bit>
 #include <memory>
 #include <vector>
 
+#include "papers/names.hpp"
 #include "papers/softwrap/alias_tables.hpp"
 #include "papers/softwrap/logged.hpp"
 #include "papers/softwrap/retirer.hpp"
 
-namespace perdure::engine::softwrap {
+namespace perdure::papers::softwrap {
 
 /// From this many words on, words that are written at once are an object, whose alias is in pages.
 inline constexpr std::uint64_t object_words = 16;
@@ -47,37 +48,38 @@ class SoftWrap : public Logged<Tm> {
 
  public:
   static constexpr const char* name = global_family;
-  class Context;
+  class Transaction;
 
   SoftWrap(pool::OpenPool& file, const Config& config, const Recovery& recovery);
   ~SoftWrap();
 
-  Context& context() {
-    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  Transaction& transaction() {
+    return transactions_.get(
+        [this](int slot) { return std::make_unique<Transaction>(*this, slot); });
   }
   Status checkpoint();
   Status close();
   Stats stats();
-  void wait_for_log_space(Context& context, LogSpace needed);
+  void wait_for_log_space(Transaction& transaction, LogSpace needed);
   /// For tests: the tables, and the thread that retires them (null: read-only).
-  [[nodiscard]] log::AliasTables& tables() noexcept { return tables_; }
+  [[nodiscard]] AliasTables& tables() noexcept { return tables_; }
   [[nodiscard]] const Retirer* retirer() const noexcept { return retirer_.get(); }
 
  private:
   using Base::core_, Base::heap_bits_, Base::tm_, Base::logs_;
-  log::AliasTables tables_;
+  AliasTables tables_;
   std::unique_ptr<Retirer> retirer_;
-  Contexts<Context> contexts_;
+  Transactions<Transaction> transactions_;
 };
 
 template <class Tm>
-class SoftWrap<Tm>::Context : public WrapContext<Tm> {
-  using Base = WrapContext<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
-      Base::row_, Base::tm_, Base::view_, Base::open_, Base::needed_, Base::home_writer_, Base::log;
+class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
+  using Base = WrapTransaction<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
+      Base::row_, Base::tm_, Base::view_, Base::open_, Base::needed_, Base::data_writer_, Base::log;
 
  public:
-  Context(SoftWrap& engine, int slot);
+  Transaction(SoftWrap& engine, int slot);
 
   void begin(bool update) {
     Base::begin(update);
@@ -118,7 +120,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   std::byte* alloc(std::uint64_t bytes) {
     check_expired();
     Spans spans{*this};
-    return view_ + ops_.allocate(heap_, bytes, spans, view_, max_home_).offset;
+    return view_ + ops_.allocate(heap_, bytes, spans, view_, max_data_).offset;
   }
   void free(void* p) {
     check_expired();
@@ -138,7 +140,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   friend class SoftWrap;
   enum class Need : std::uint8_t { nothing, log, table, drain };
   struct Spans {  // SOFTWRAP-3: the TM that HeapOps::allocate uses
-    Context& c;
+    Transaction& c;
     void own(const std::uint64_t* line) {
       c.tm_.own(line);
       for (unsigned i = 0; i < 8; ++i)
@@ -151,7 +153,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   }
   /// Gives the word's alias this value; the old one is recorded for undo.
   void store(std::uint64_t offset, std::uint64_t v) {
-    log::AliasTables::Table& table = engine_.tables_.active();
+    AliasTables::Table& table = engine_.tables_.active();
     std::uint64_t* alias = table.find(offset);
     if (alias == nullptr) {
       const std::uint64_t* const other = engine_.tables_.find(offset);  // in the other table
@@ -170,7 +172,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
     tm::store_word(alias, v);
   }
   void store_object(std::uint64_t offset, const std::uint64_t* src, std::uint64_t n) {
-    const auto before = [this](const log::AliasPages::Change& c, std::uint64_t there) {
+    const auto before = [this](const AliasPages::Change& c, std::uint64_t there) {
       if (c.bits != 0) objects_.push_back(c);
       for (; there != 0; there &= there - 1) {
         std::uint64_t* const word = c.first + std::countr_zero(there);
@@ -191,13 +193,13 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
 
   SoftWrap& engine_;
   const int slot_;
-  log::AliasTables::Moment opened_;
+  AliasTables::Moment opened_;
   Need need_ = Need::nothing;
-  unsigned full_ = 0;                             // how often in a row its table was full
-  std::vector<std::uint64_t*> added_;             // aliases that this wrap has added
-  std::vector<log::AliasPages::Change> objects_;  // the same for words in pages
-  Retirer::Node node_;                            // heap lines of this wrap
-  bool huge_ = false;                             // they are more than the writer holds
+  unsigned full_ = 0;                        // how often in a row its table was full
+  std::vector<std::uint64_t*> added_;        // aliases that this wrap has added
+  std::vector<AliasPages::Change> objects_;  // the same for words in pages
+  Retirer::Node node_;                       // heap lines of this wrap
+  bool huge_ = false;                        // they are more than the writer holds
 };
 
-}  // namespace perdure::engine::softwrap
+}  // namespace perdure::papers::softwrap

@@ -6,16 +6,17 @@
 
 #include <string>
 
+#include "papers/names.hpp"
 #include "papers/softwrap/options.hpp"
 #include "papers/softwrap/softwrap.hpp"
 
-namespace perdure::engine::softwrap {
+namespace perdure::papers::softwrap {
 
 template <class Tm>
 Logged<Tm>::Logged(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery) {
   for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
-    log::WrapLog& log = logs_.add(this->core_.medium, place_of(file.header(), i));
+    WrapLog& log = logs_.add(this->core_.medium, place_of(file.header(), i));
     if (file.read_only()) continue;
     if (Status s = log.format(file.header().checkpoint_id); !s.ok()) {
       this->core_.poison(s);
@@ -42,7 +43,7 @@ void Logged<Tm>::fill(Stats& stats) const {
 }
 
 template <class Tm>
-void WrapContext<Tm>::no_room(std::uint64_t bytes) {
+void WrapTransaction<Tm>::no_log_space(std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
   if (log().bytes() + bytes > log().capacity())
     throw error(failure(
@@ -69,7 +70,7 @@ template <class Tm>
 SoftWrap<Tm>::SoftWrap(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery),
       tables_(or_else(options_of(config).alias_entries, default_alias_entries),
-              or_else(options_of(config).alias_page_bytes, log::AliasPages::default_bytes)) {
+              or_else(options_of(config).alias_page_bytes, AliasPages::default_bytes)) {
   if (file.read_only() || core_.poisoned()) return;
   const auto begin_buckets = [this](unsigned bucket, std::uint64_t base) {
     for (std::size_t i = 0; i < logs_.size(); ++i) logs_[i].begin_bucket(bucket, base);
@@ -92,14 +93,14 @@ SoftWrap<Tm>::~SoftWrap() {
 }
 
 template <class Tm>
-SoftWrap<Tm>::Context::Context(SoftWrap& engine, int slot)
+SoftWrap<Tm>::Transaction::Transaction(SoftWrap& engine, int slot)
     : Base(engine.tm_, engine.core_, slot, engine.logs_),
       engine_(engine),
       slot_(slot),
       opened_(engine.tables_.now()) {}
 
 template <class Tm>
-void SoftWrap<Tm>::Context::need(Need what) {
+void SoftWrap<Tm>::Transaction::need(Need what) {
   if (core_.state() != 0) core_.refuse();
   need_ = what;
   if (what == Need::table) ++full_;
@@ -108,7 +109,7 @@ void SoftWrap<Tm>::Context::need(Need what) {
 }
 
 template <class Tm>
-void SoftWrap<Tm>::Context::expired() {
+void SoftWrap<Tm>::Transaction::expired() {
   const std::string ms = std::to_string(engine_.retirer_->long_wrap_ms());
   throw error(
       failure(Code::busy, core_.file.path(),
@@ -119,22 +120,22 @@ void SoftWrap<Tm>::Context::expired() {
 
 // Does all that may fail, before the commit draws its id.
 template <class Tm>
-void SoftWrap<Tm>::Context::prepare() {
+void SoftWrap<Tm>::Transaction::prepare() {
   check_expired();
   const auto ops = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
   if (ops == 0) return;
-  room(ops * log::WrapRecord::entry_bytes);
+  room(ops * WrapRecord::entry_bytes);
   for (const pool::HeapOp& op : ops_) log().heap(op);
   std::size_t heap = 0;
   // Counts lines at most: a span's bitmap and directory words, or an object's.
   for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;
-  huge_ = heap > log::HomeWriter::batch;
+  huge_ = heap > log::DataWriter::batch;
   node_.clear();
   node_.emplace_back().reserve(heap);
 }
 
 template <class Tm>
-std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
+std::uint64_t SoftWrap<Tm>::Transaction::commit(Durability) {
   if (needed_ != 0) this->throw_log_full({needed_});
   if (!open_ && ops_.empty()) {
     engine_.tables_.close(slot_);  // it reads nothing any more
@@ -146,9 +147,9 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
     if (s.ok() && !ops_.empty()) {
       {
         const std::lock_guard lock(engine_.heap_bits_);
-        this->apply_heap_ops(home_writer_);  // SOFTWRAP-3
+        this->apply_heap_ops(data_writer_);  // SOFTWRAP-3
       }
-      home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
+      data_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
       // The writer had to flush lines by itself: no other thread's fence covers them.
       if (huge_) s = core_.medium.fence();
       // mutant: softwrap-heap-lines-flushed
@@ -170,16 +171,16 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
 // the wrap added is removed: if its value were stored to the data region, it might overwrite a
 // bitmap, because its block may be a span by then (SOFTWRAP-3).
 template <class Tm>
-void SoftWrap<Tm>::Context::take_back() noexcept {
+void SoftWrap<Tm>::Transaction::take_back() noexcept {
   tm_.undo().take_back([](std::uint64_t* alias, std::uint64_t old) { tm::store_word(alias, old); });
   // mutant: softwrap-abort-forgets-aliases
-  for (std::uint64_t* const alias : added_) log::AliasTable::forget(alias);
+  for (std::uint64_t* const alias : added_) AliasTable::forget(alias);
   // mutant: softwrap-abort-forgets-objects
-  for (const log::AliasPages::Change& c : objects_) log::AliasPages::forget(c);
+  for (const AliasPages::Change& c : objects_) AliasPages::forget(c);
 }
 
 template <class Tm>
-void SoftWrap<Tm>::Context::rollback() noexcept {
+void SoftWrap<Tm>::Transaction::rollback() noexcept {
   if (!inside_) return;
   if (core_.forked()) {
     inside_ = false;
@@ -191,7 +192,7 @@ void SoftWrap<Tm>::Context::rollback() noexcept {
 }
 
 template <class Tm>
-void SoftWrap<Tm>::Context::end() noexcept {
+void SoftWrap<Tm>::Transaction::end() noexcept {
   added_.clear();
   objects_.clear();
   this->end_log();
@@ -199,18 +200,18 @@ void SoftWrap<Tm>::Context::end() noexcept {
 }
 
 template <class Tm>
-void SoftWrap<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
+void SoftWrap<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
-  using Need = typename Context::Need;
-  const Need need = std::exchange(context.need_, Need::nothing);
+  using Need = typename Transaction::Need;
+  const Need need = std::exchange(transaction.need_, Need::nothing);
   // `full` means that the disk is full. The wrap was rolled back, and does not run again.
-  if (const auto bucket = static_cast<unsigned>(context.opened_.period() % 3);
-      need == Need::nothing && context.log().lacks_blocks(bucket, needed.bytes))
-    return context.log().prepare(bucket, needed.bytes).or_throw();
+  if (const auto bucket = static_cast<unsigned>(transaction.opened_.period() % 3);
+      need == Need::nothing && transaction.log().lacks_blocks(bucket, needed.bytes))
+    return transaction.log().prepare(bucket, needed.bytes).or_throw();
   const std::uint64_t capacity = tables_.active().capacity();
   // A table that is full again, although it was empty when the wrap ran again, is too small for the
   // wrap.
-  const std::uint64_t entries = need == Need::table && context.full_ > 1 ? capacity * 2 : 0;
+  const std::uint64_t entries = need == Need::table && transaction.full_ > 1 ? capacity * 2 : 0;
   const Status s = need == Need::drain ? retirer_->drain() : retirer_->next_period(entries);
   if (s.code() == Code::busy) throw error(s);  // the wrap was rolled back, and does not run again
   if (!s.ok()) core_.refuse();
@@ -248,4 +249,4 @@ Stats SoftWrap<Tm>::stats() {
   return s;
 }
 
-}  // namespace perdure::engine::softwrap
+}  // namespace perdure::papers::softwrap

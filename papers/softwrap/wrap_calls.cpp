@@ -9,7 +9,7 @@
 #include "perdure/api/pool.hpp"
 #include "perdure/base/thread_slot.hpp"
 
-namespace perdure::paper {
+namespace perdure::papers::softwrap {
 
 /// The state for either variant of aliasing.
 class WrapCalls::State {
@@ -56,38 +56,38 @@ error outside(const std::string& path, const char* call) {
 template <class Instance>
 class Over final : public WrapCalls::State {
   using Running = detail::Running<Instance>;
-  using Context = typename Running::Engine::Context;
+  using Transaction = typename Running::Engine::Transaction;
 
  public:
   explicit Over(detail::Opened opened) : running_(std::move(opened)) {}
 
   void open() override {
-    Context& c = context();
+    Transaction& c = transaction();
     for (int left = 3;; --left) {
       c.begin(true);
       if (c.roomy()) return;
       c.rollback();
-      if (left == 0) throw no_room();
+      if (left == 0) throw no_log_space();
       running_.engine->wait_for_log_space(c, {c.half()});
     }
   }
   void close_wrap() override {
-    guarded([](Context& c) { c.commit(Durability::durable); });
+    guarded([](Transaction& c) { c.commit(Durability::durable); });
   }
-  void abort() override { context().rollback(); }
+  void abort() override { transaction().rollback(); }
   void read(void* to, const void* source, std::size_t n) override {
-    guarded([&](Context& c) { ReadTx<Context>(c).read_bytes(to, source, n); });
+    guarded([&](Transaction& c) { ReadTx<Transaction>(c).read_bytes(to, source, n); });
   }
   void write(void* destination, const void* from, std::size_t n) override {
-    guarded([&](Context& c) { Tx<Context>(c).write_bytes(destination, from, n); });
+    guarded([&](Transaction& c) { Tx<Transaction>(c).write_bytes(destination, from, n); });
   }
   void* allocate(std::size_t bytes) override {
     void* block = nullptr;
-    guarded([&](Context& c) { block = c.alloc(bytes); });
+    guarded([&](Transaction& c) { block = c.alloc(bytes); });
     return block;
   }
   void free(void* block) override {
-    guarded([&](Context& c) { c.free(block); });
+    guarded([&](Transaction& c) { c.free(block); });
   }
   void checkpoint() override { running_.checkpoint().or_throw(); }
   engine::Stats stats() override { return running_.engine->stats(); }
@@ -104,8 +104,8 @@ class Over final : public WrapCalls::State {
   Status close() override { return running_.close(); }
 
  private:
-  Context& context() { return running_.engine->context(); }
-  error no_room() {
+  Transaction& transaction() { return running_.engine->transaction(); }
+  error no_log_space() {
     return error(failure(Code::busy, running_.file().path(),
                          "a wrap that found no more space in the log or an alias table, or a block "
                          "that is being retired",
@@ -116,7 +116,7 @@ class Over final : public WrapCalls::State {
   /// An exception from f ends the wrap, except for `invalid`.
   template <class F>
   void guarded(F&& f) {
-    Context& c = context();
+    Transaction& c = transaction();
     const auto give_up = [&] {
       c.rollback();
       depth() = 0;
@@ -126,7 +126,7 @@ class Over final : public WrapCalls::State {
     } catch (const engine::LogFull& full) {
       give_up();
       running_.engine->wait_for_log_space(c, full.needed);
-      throw no_room();
+      throw no_log_space();
     } catch (const error& e) {
       if (e.code() != Code::invalid) give_up();
       throw;
@@ -144,7 +144,7 @@ std::unique_ptr<WrapCalls::State> open_state(const std::string& path, Options op
                                              std::unique_ptr<medium::Medium> medium) {
   options.isolation = Isolation::caller;
   if (!options.engine.empty() && !options.engine.ends_with("/none")) options.engine += "/none";
-  std::vector<engine::Entry> forms;
+  std::vector<engine::EngineInfo> forms;
   engine::add_entries<softwrap_none>(forms);
   engine::add_entries<softwrap_local_none>(forms);
   const bool fresh = medium != nullptr;
@@ -204,7 +204,7 @@ void WrapCalls::wrapWrite(void* destination, const void* from, std::size_t n) {
   if (state_->depth() == 0) throw outside(file().path(), "a store");
   const auto home = reinterpret_cast<std::uintptr_t>(file().view()),
              at = reinterpret_cast<std::uintptr_t>(destination);
-  if (at < home || at - home + n > file().header().home_bytes)
+  if (at < home || at - home + n > file().header().data_bytes)
     throw error(failure(Code::invalid, file().path(), "an address that is not in the pool",
                         "one in root(), or in an allocated block"));
   state_->write(destination, from, n);
@@ -238,4 +238,4 @@ void WrapCalls::close() {
   state_->close().or_throw();
 }
 
-}  // namespace perdure::paper
+}  // namespace perdure::papers::softwrap

@@ -5,7 +5,7 @@
 // and wrapWrite for objects, pmalloc. They are for programs that are written, or generated, against
 // the paper; other programs use pool.update.
 //
-//     perdure::paper::SoftWrAP<Root> sw(path);
+//     perdure::SoftWrAP<Root> sw(path);
 //     sw.wrapOpen();
 //     sw.wrapStore(&sw.root().x, 1);
 //     sw.wrapClose();                      // durable
@@ -31,11 +31,12 @@
 #include <string>
 #include <type_traits>
 
+#include "papers/names.hpp"
 #include "perdure/api/layout.hpp"
 #include "perdure/api/options.hpp"
 #include "perdure/pool/open_pool.hpp"
 
-namespace perdure::paper {
+namespace perdure::papers::softwrap {
 
 /// The part that does not depend on the root's type.
 class WrapCalls {
@@ -96,7 +97,7 @@ class WrapCalls {
 /// data region may be older than what wraps have closed: read it by wrapLoad and wrapRead.
 template <class Root>
 class SoftWrAP : public WrapCalls {
-  static_assert(plain_value<Root>, "perdure::paper::SoftWrAP: a root is a plain struct");
+  static_assert(plain_value<Root>, "perdure::SoftWrAP: a root is a plain struct");
 
  public:
   /// Opens and recovers the pool, or creates it. `options.engine`: "softwrap" (global aliasing),
@@ -108,4 +109,4 @@ class SoftWrAP : public WrapCalls {
   [[nodiscard]] Root& root() const noexcept { return *static_cast<Root*>(root_address()); }
 };
 
-}  // namespace perdure::paper
+}  // namespace perdure::papers::softwrap

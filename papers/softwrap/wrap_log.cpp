@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace perdure::log {
+namespace perdure::papers::softwrap {
 
 // --- writing -------------------------------------------------------------------------------------
 
@@ -100,4 +100,4 @@ Status WrapLog::close(std::uint64_t id) noexcept {
   return medium_.fence();
 }
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::softwrap

@@ -46,6 +46,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "papers/names.hpp"
 #include "papers/softwrap/wrap_record.hpp"
 #include "papers/softwrap/wrap_sum.hpp"
 #include "perdure/base/status.hpp"
@@ -53,7 +54,7 @@
 #include "perdure/log/extent.hpp"
 #include "perdure/medium/medium.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::softwrap {
 
 /// Where a log lies, and which pool and session it belongs to.
 struct WrapPlace {
@@ -280,4 +281,4 @@ std::ptrdiff_t WrapLog::entries(const medium::Medium& medium, const WrapPlace& p
   return end - at;
 }
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::softwrap

@@ -29,9 +29,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "papers/names.hpp"
 #include "perdure/pool/heap.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::softwrap {
 
 struct WrapRecord {
   static constexpr std::uint32_t segment = 0xfffffff1, alloc = 0xfffffff2, free = 0xfffffff3,
@@ -92,4 +93,4 @@ struct WrapClose {
   }
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::softwrap

@@ -9,7 +9,7 @@
 
 #include "papers/softwrap/wrap_log.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::softwrap {
 namespace {
 
 Status broken(const medium::Medium& medium, const WrapPlace& place, const std::string& what) {
@@ -210,4 +210,4 @@ WrapScan WrapLog::scan(const medium::Medium& medium, const WrapPlace& place, uns
                                         : scan_as<FirstSums>(lines, covered);
 }
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::softwrap

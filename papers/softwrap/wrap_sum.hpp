@@ -17,9 +17,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "papers/names.hpp"
 #include "perdure/base/checksum.hpp"
 
-namespace perdure::log {
+namespace perdure::papers::softwrap {
 
 class WrapSum {
  public:
@@ -99,4 +100,4 @@ class FirstWrapSum {
   base::Checksum fold_;
 };
 
-}  // namespace perdure::log
+}  // namespace perdure::papers::softwrap

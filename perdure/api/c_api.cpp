@@ -122,7 +122,7 @@ int step(perdure_tx* tx, F&& f) noexcept {
 void check_range(const perdure_tx& tx, const void* at, std::size_t n) {
   // An address below the pool wraps to a huge offset.
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - tx.pool.view);
-  const std::uint64_t end = tx.pool.impl->file().home_bytes();
+  const std::uint64_t end = tx.pool.impl->file().data_bytes();
   if (__builtin_expect(offset >= tx.pool.first_data && offset < end && n <= end - offset, 1))
     return;
   throw error(failure(Code::invalid, tx.pool.impl->file().path(),
@@ -216,7 +216,7 @@ void copy(const Stats& s, perdure_stats& out) noexcept {
          s.log_capacity,
          s.checkpoints,
          s.heap_used,
-         s.home_bytes,
+         s.data_bytes,
          s.medium.fences,
          s.medium.syncs,
          s.medium.written_bytes,
@@ -312,7 +312,7 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
     auto& file = pool->impl->file();
     pool->view = file.view();
     if (file.header().root_bytes != 0) pool->root = pool->view + file.header().root_offset;
-    pool->first_data = pool::first_chunk(file.header().max_home_bytes) * pool::chunk_bytes;
+    pool->first_data = pool::first_chunk(file.header().max_data_bytes) * pool::chunk_bytes;
     *out = pool.release();
     return PERDURE_OK;
   });
@@ -467,12 +467,12 @@ int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int cod
 uint64_t perdure_offset(perdure_pool* pool, const void* address) {
   const auto offset =
       static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - pool->view);
-  return address != nullptr && !inherited(pool) && offset < pool->impl->file().home_bytes() ? offset
+  return address != nullptr && !inherited(pool) && offset < pool->impl->file().data_bytes() ? offset
                                                                                             : 0;
 }
 
 void* perdure_address(perdure_pool* pool, uint64_t offset) {
-  return offset != 0 && !inherited(pool) && offset < pool->impl->file().home_bytes()
+  return offset != 0 && !inherited(pool) && offset < pool->impl->file().data_bytes()
              ? pool->view + offset
              : nullptr;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// CheckedContext: a transaction's context whose reads never leave the pool, for walks over data
+// CheckedTransaction: an engine's transaction whose reads never leave the pool, for walks over data
 // that may be damaged (Pool::check, Pool::checked_view).
 //
 // Every address is checked before it is read: it must be a word of the data region. A walk that
@@ -19,12 +19,12 @@
 namespace perdure::detail {
 
 template <class TxT>
-class CheckedContext {
+class CheckedTransaction {
  public:
-  /// `home`: the address at which the data region, `bytes` long, is mapped.
-  CheckedContext(TxT& tx, const std::byte* home, std::uint64_t bytes) noexcept
+  /// `data`: the address at which the data region, `bytes` long, is mapped.
+  CheckedTransaction(TxT& tx, const std::byte* data, std::uint64_t bytes) noexcept
       : tx_(tx),
-        home_(reinterpret_cast<std::uintptr_t>(home)),
+        data_(reinterpret_cast<std::uintptr_t>(data)),
         bytes_(bytes),
         left_(reads_per_word * (bytes / 8)),
         stack_(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))) {}
@@ -44,7 +44,7 @@ class CheckedContext {
   /// in the data region.
   void expect(const void* a, std::uint64_t n) {
     const auto at = reinterpret_cast<std::uintptr_t>(a);
-    if (at < home_ || at - home_ > bytes_ || n > bytes_ - (at - home_)) outside(at, n);
+    if (at < data_ || at - data_ > bytes_ || n > bytes_ - (at - data_)) outside(at, n);
     if (left_-- == 0)
       wrong("more reads than the pool has words", "pointers that end",
             "the pointers lead in a circle");
@@ -63,7 +63,7 @@ class CheckedContext {
   [[noreturn]] void outside(std::uintptr_t at, std::uint64_t n) const {
     wrong("a pointer to " + std::to_string(n) + " bytes at address " + std::to_string(at),
           "one into the data region, " + std::to_string(bytes_) + " bytes from address " +
-              std::to_string(home_),
+              std::to_string(data_),
           "the data is damaged");
   }
   [[noreturn]] static void wrong(const std::string& found, const std::string& expected,
@@ -73,7 +73,7 @@ class CheckedContext {
   }
 
   TxT& tx_;
-  const std::uintptr_t home_;
+  const std::uintptr_t data_;
   const std::uint64_t bytes_;
   std::uint64_t left_;
   const std::uintptr_t stack_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ErasedPool, ErasedTx: a pool that knows neither its engine (any.hpp) nor its root's type.
-// perdure.h is built on it, and bindings of other languages can be.
+// ErasedPool, ErasedTx: a pool that knows neither its engine (dynamic_engine.hpp) nor its root's
+// type. perdure.h is built on it, and bindings of other languages can be.
 //
 // Thread safety and the meaning of the calls: as in Pool.
 #pragma once
@@ -21,8 +21,8 @@ namespace perdure {
 /// A transaction in progress. Addresses lie in the pool's mapping; they are not checked here.
 class ErasedTx {
  public:
-  explicit ErasedTx(engine::Any::Context& context) noexcept
-      : tx_(context), read_only_(context.in_view()) {}
+  explicit ErasedTx(engine::DynamicEngine::Transaction& transaction) noexcept
+      : tx_(transaction), read_only_(transaction.in_view()) {}
   void read_bytes(void* to, const void* from, std::size_t n) { tx_.read_bytes(to, from, n); }
   [[nodiscard]] std::uint64_t read_word(const std::uint64_t* from) {
     return tx_.read(*reinterpret_cast<const p<std::uint64_t>*>(from));
@@ -38,7 +38,7 @@ class ErasedTx {
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
 
  private:
-  using AnyTx = Tx<engine::Any::Context>;
+  using AnyTx = Tx<engine::DynamicEngine::Transaction>;
   AnyTx& changing() {
     if (__builtin_expect(read_only_, 0))
       throw error(failure(Code::read_only, "", "a change inside a view", "an update"));
@@ -96,10 +96,11 @@ class ErasedPool {
   explicit ErasedPool(detail::Opened opened)
       : name_(opened.config.instance), running_(std::move(opened)) {}
   std::uint64_t run(bool update, Durability durability, Body body, void* arg) {
-    return engine::run(*running_.engine, update, durability, [&](engine::Any::Context& context) {
-      ErasedTx tx(context);
-      body(tx, arg);
-    });
+    return engine::run(*running_.engine, update, durability,
+                       [&](engine::DynamicEngine::Transaction& transaction) {
+                         ErasedTx tx(transaction);
+                         body(tx, arg);
+                       });
   }
   const std::string_view name_;
   detail::Running<any_engine> running_;

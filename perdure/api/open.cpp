@@ -16,9 +16,9 @@
 namespace perdure::detail {
 namespace {
 
-using engine::Entry;
+using engine::EngineInfo;
 
-std::string names(std::span<const Entry> all) {
+std::string names(std::span<const EngineInfo> all) {
   std::string text;
   for (const auto& c : all) text.append(text.empty() ? "" : ", ").append(c.name);
   return text;
@@ -36,7 +36,7 @@ Status of_the_medium(const Status& s) noexcept {
 }
 
 // Runs before a byte is written.
-Status runs_here(const std::string& path, const Entry& e) {
+Status runs_here(const std::string& path, const EngineInfo& e) {
   const Status s = e.runs_here();
   if (s.ok()) return {};
   return failure(s.code(), path, "engine '" + std::string(e.name) + "': " + s.message(), {},
@@ -46,9 +46,9 @@ Status runs_here(const std::string& path, const Entry& e) {
 
 // Returns the candidate by name, or the first of the family (empty: any) that runs on this machine
 // with the isolation asked for, otherwise the first of the family.
-const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::string_view family,
-                    Isolation isolation) {
-  const Entry *fallback = nullptr, *absent = nullptr;
+const EngineInfo* choose(std::span<const EngineInfo> all, std::string_view wanted,
+                         std::string_view family, Isolation isolation) {
+  const EngineInfo *fallback = nullptr, *absent = nullptr;
   for (const auto& c : all) {
     if (!family.empty() && c.family != family) continue;
     if (!wanted.empty()) {
@@ -71,7 +71,7 @@ const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::st
 }  // namespace
 
 Result<Opened> open_pool(const std::string& path, const Options& options,
-                         std::span<const Entry> candidates, const RootType& root,
+                         std::span<const EngineInfo> candidates, const RootType& root,
                          std::unique_ptr<medium::Medium> medium, bool fresh) {
   // This throws here if there are too many threads, not inside a medium's call.
   (void)base::thread_slot();
@@ -97,7 +97,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
     }
     opened.config.fence_is_sync = kind == "file";
   }
-  const Entry* chosen = choose(candidates, options.engine, {}, options.isolation);
+  const EngineInfo* chosen = choose(candidates, options.engine, {}, options.isolation);
   if (chosen == nullptr)
     return failure(Code::incompatible, path,
                    options.engine.empty() ? "no instance that isolates in the list of engines"
@@ -248,12 +248,12 @@ void Completions::add(std::uint64_t id, std::function<void(Status)> f) {
   impl_->changed.notify_all();
 }
 
-CheckReport compare_heap(const pool::OpenPool& file, const std::byte* home,
+CheckReport compare_heap(const pool::OpenPool& file, const std::byte* data,
                          std::vector<std::uint64_t> owned, bool walked) {
   CheckReport report;
   std::vector<std::uint64_t> allocated;
   auto audit = pool::audit_heap(
-      home, file.header(),
+      data, file.header(),
       [&](std::uint64_t offset, std::uint64_t) { allocated.push_back(offset); }, &file.medium());
   report.blocks = audit.blocks;
   report.bytes = audit.bytes;

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "perdure/api/options.hpp"
-#include "perdure/engine/entry.hpp"
+#include "perdure/engine/engine_info.hpp"
 #include "perdure/pool/open_pool.hpp"
 
 namespace perdure::detail {
@@ -30,7 +30,7 @@ struct RootType;  // layout.hpp
 /// no new file. A success leaves the file, unless the caller calls drop_unless_kept() because it
 /// has further steps that may fail.
 Result<Opened> open_pool(const std::string& path, const Options& options,
-                         std::span<const engine::Entry> candidates, const RootType& root,
+                         std::span<const engine::EngineInfo> candidates, const RootType& root,
                          std::unique_ptr<medium::Medium> medium = nullptr, bool fresh = false);
 
 /// Call this in a handler: returns the Status of an opening for the exception in flight. Rethrows
@@ -50,9 +50,9 @@ class Completions {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The heap's part of check(): audits the bitmaps and directory of the data region at `home`, and
+/// The heap's part of check(): audits the bitmaps and directory of the data region at `data`, and
 /// compares them with `owned` (the offsets of the blocks that containers own).
-CheckReport compare_heap(const pool::OpenPool& file, const std::byte* home,
+CheckReport compare_heap(const pool::OpenPool& file, const std::byte* data,
                          std::vector<std::uint64_t> owned, bool walked);
 
 }  // namespace perdure::detail

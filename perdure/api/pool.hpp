@@ -39,7 +39,7 @@
 #include "perdure/api/receipt.hpp"
 #include "perdure/api/tx.hpp"
 #include "perdure/api/walk.hpp"
-#include "perdure/engine/any.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/shadow/default_instances.hpp"
 
@@ -219,8 +219,8 @@ class Pool<Root, engines<Instances...>> {
   template <class F>
   auto update(Durability durability, F&& f) {
     return with([&](auto& running) {
-      using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
-      using R = detail::outside<std::invoke_result_t<F&, Tx<Context>&, Root&>>;
+      using Transaction = typename std::remove_reference_t<decltype(*running.engine)>::Transaction;
+      using R = detail::outside<std::invoke_result_t<F&, Tx<Transaction>&, Root&>>;
       static_assert(detail::leaves_a_transaction<R>,
                     "perdure: update()'s lambda must not return a pool pointer, reference or "
                     "cursor, nor a value that holds one, "
@@ -229,16 +229,16 @@ class Pool<Root, engines<Instances...>> {
       Root& root = *root_;
       if constexpr (std::is_void_v<R>) {
         const std::uint64_t id =
-            engine::run(*running.engine, true, durability, [&](Context& context) {
-              Tx<Context> tx(context);
+            engine::run(*running.engine, true, durability, [&](Transaction& transaction) {
+              Tx<Transaction> tx(transaction);
               f(tx, root);
             });
         return id != engine::joined ? Receipt<void>(&running, id) : Receipt<void>(nullptr, 0);
       } else {
         std::optional<R> value;
         const std::uint64_t id =
-            engine::run(*running.engine, true, durability, [&](Context& context) {
-              Tx<Context> tx(context);
+            engine::run(*running.engine, true, durability, [&](Transaction& transaction) {
+              Tx<Transaction> tx(transaction);
               value.emplace(static_cast<R>(f(tx, root)));
             });
         return id != engine::joined ? Receipt<R>(&running, id, std::move(*value))
@@ -270,8 +270,8 @@ class Pool<Root, engines<Instances...>> {
   template <class F>
   auto view(Durability durability, F&& f) {
     return with([&](auto& running) {
-      using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
-      using R = std::invoke_result_t<F&, ReadTx<Context>&, const Root&>;
+      using Transaction = typename std::remove_reference_t<decltype(*running.engine)>::Transaction;
+      using R = std::invoke_result_t<F&, ReadTx<Transaction>&, const Root&>;
       static_assert(detail::leaves_a_transaction<R>,
                     "perdure: view()'s lambda must not return a pool pointer, reference or cursor, "
                     "nor a value that holds one, "
@@ -283,14 +283,14 @@ class Pool<Root, engines<Instances...>> {
           running.wait_durable(id).or_throw();
       };
       if constexpr (std::is_void_v<R>) {
-        seen(engine::run_view(*running.engine, durability, [&](Context& context) {
-          ReadTx<Context> tx(context);
+        seen(engine::run_view(*running.engine, durability, [&](Transaction& transaction) {
+          ReadTx<Transaction> tx(transaction);
           f(tx, root);
         }));
       } else {
         std::optional<R> value;
-        seen(engine::run_view(*running.engine, durability, [&](Context& context) {
-          ReadTx<Context> tx(context);
+        seen(engine::run_view(*running.engine, durability, [&](Transaction& transaction) {
+          ReadTx<Transaction> tx(transaction);
           value.emplace(f(tx, root));
         }));
         return std::move(*value);
@@ -346,9 +346,9 @@ class Pool<Root, engines<Instances...>> {
   template <class F>
   auto checked_view(F&& f) {
     return view([&](auto& tx, const Root& root) {
-      detail::CheckedContext<std::remove_reference_t<decltype(tx)>> context(tx, file().view(),
-                                                                            file().home_bytes());
-      ReadTx<decltype(context)> checked(context);
+      detail::CheckedTransaction<std::remove_reference_t<decltype(tx)>> transaction(
+          tx, file().view(), file().data_bytes());
+      ReadTx<decltype(transaction)> checked(transaction);
       return f(checked, root);
     });
   }
@@ -359,7 +359,7 @@ class Pool<Root, engines<Instances...>> {
     const auto* const base = file().view();
     OwnedBlocks owned;
     view([&](auto& tx, const Root& root) {
-      owned = owned_blocks(tx, root, base, file().home_bytes());
+      owned = owned_blocks(tx, root, base, file().data_bytes());
     });
     CheckReport report = detail::compare_heap(file(), base, std::move(owned.offsets), owned.whole);
     report.problems.insert(report.problems.end(), owned.problems.begin(), owned.problems.end());
@@ -379,7 +379,7 @@ class Pool<Root, engines<Instances...>> {
   Pool() = default;
 
   struct Listed {
-    std::vector<engine::Entry> entries;
+    std::vector<engine::EngineInfo> entries;
     std::vector<std::size_t> instance;  // for each entry, the index of its instance in Instances
   };
   // Made anew for each opening: any_engine's entries are those that are registered by then. No list
@@ -413,7 +413,7 @@ class Pool<Root, engines<Instances...>> {
   // Both calls wait for transactions to end: they would wait for this thread's own for ever.
   template <class Running>
   static void outside(Running& running, const char* call) {
-    if (running.engine->context().inside())
+    if (running.engine->transaction().inside())
       throw error(failure(Code::invalid, "",
                           std::string(call) + " inside a transaction on the same pool", {},
                           "leave the transaction first"));

@@ -36,19 +36,20 @@ class aborted : public std::exception {
   }
 };
 
-/// The transaction of a view(): reads pool data. Its Context is the engine's; a lambda takes it as
-/// `auto& tx`.
+/// The transaction of a view(): reads pool data. Its Transaction is the engine's; a lambda takes it
+/// as `auto& tx`.
 ///
 /// Reading may throw what makes the engine run the lambda again: don't catch it (`catch (...)`)
 /// without throwing it on. A ReadTx belongs to the thread and the call that it was passed to.
-template <class Context>
+template <class Transaction>
 class ReadTx {
  public:
   /// A transaction of this type changes nothing.
   static constexpr bool read_only = true;
 
-  /// Made by view(), around the engine's context.
-  explicit ReadTx(Context& context) noexcept : context_(context), direct_(context.direct()) {}
+  /// Made by view(), around the engine's transaction.
+  explicit ReadTx(Transaction& transaction) noexcept
+      : transaction_(transaction), direct_(transaction.direct()) {}
   ReadTx(const ReadTx&) = delete;
   ReadTx& operator=(const ReadTx&) = delete;
 
@@ -82,11 +83,11 @@ class ReadTx {
     auto* out = static_cast<std::byte*>(to);
     auto at = reinterpret_cast<std::uintptr_t>(from);
     while (n > 0) {
-      if constexpr (requires(Context& c, std::uint64_t* w) { c.read_words(w, w, n); })
+      if constexpr (requires(Transaction& c, std::uint64_t* w) { c.read_words(w, w, n); })
         if ((at & 7) == 0 && n >= 64) {
           std::uint64_t words[128];
           const std::size_t count = n / 8 < 128 ? n / 8 : 128;
-          context_.read_words(words, reinterpret_cast<const std::uint64_t*>(at), count);
+          transaction_.read_words(words, reinterpret_cast<const std::uint64_t*>(at), count);
           std::memcpy(out, words, count * 8);
           out += count * 8, at += count * 8, n -= count * 8;
           continue;
@@ -105,7 +106,7 @@ class ReadTx {
   /// transaction over data that may be damaged throws error(corrupt) where `from` and n can't be
   /// right. Every other transaction does nothing.
   void expect(const void* from, std::size_t n) {
-    if constexpr (requires(Context& c) { c.expect(from, n); }) context_.expect(from, n);
+    if constexpr (requires(Transaction& c) { c.expect(from, n); }) transaction_.expect(from, n);
   }
 
  protected:
@@ -129,11 +130,11 @@ class ReadTx {
   // keep it in a register or knows it.
   /// The word at an 8-aligned address in the pool.
   [[nodiscard]] [[gnu::always_inline]] std::uint64_t read_word(const std::uint64_t* a) {
-    return __builtin_expect(direct_, 1) ? *a : context_.read(a);
+    return __builtin_expect(direct_, 1) ? *a : transaction_.read(a);
   }
 
-  /// The engine's context of this thread and transaction.
-  Context& context_;
+  /// The calling thread's transaction of the engine.
+  Transaction& transaction_;
   /// Whether loads may read the pool's memory themselves.
   const bool direct_;
 };
@@ -164,20 +165,20 @@ constexpr decltype(auto) value_of(U&& u) {
 }  // namespace detail
 
 /// The transaction of an update(): reads and changes pool data, allocates and frees blocks. Its
-/// Context is the engine's; a lambda takes it as `auto& tx`.
+/// Transaction is the engine's; a lambda takes it as `auto& tx`.
 ///
 /// A change may throw what makes the engine run the lambda again, or error(full, too_big,
 /// out_of_memory, read_only, poisoned) or std::bad_alloc, which end it: don't catch them (`catch
 /// (...)`) without throwing them on. A Tx belongs to the thread and the call that it was passed to.
-template <class Context>
-class Tx : public ReadTx<Context> {
-  using Base = ReadTx<Context>;
-  using Base::context_;
+template <class Transaction>
+class Tx : public ReadTx<Transaction> {
+  using Base = ReadTx<Transaction>;
+  using Base::transaction_;
 
  public:
   /// A transaction of this type may change the pool.
   static constexpr bool read_only = false;
-  /// Made by update(), around the engine's context.
+  /// Made by update(), around the engine's transaction.
   using Base::Base;
   /// A field's value, as in a view().
   using Base::read;
@@ -220,7 +221,7 @@ class Tx : public ReadTx<Context> {
     while (n >= 8) {
       const std::size_t count = n / 8 < 256 ? n / 8 : 256;
       std::memcpy(words, in, count * 8);
-      context_.write_words(reinterpret_cast<std::uint64_t*>(at), words, count);
+      transaction_.write_words(reinterpret_cast<std::uint64_t*>(at), words, count);
       at += count * 8, in += count * 8, n -= count * 8;
     }
     if (n > 0) part(at, in, n);
@@ -228,10 +229,10 @@ class Tx : public ReadTx<Context> {
 
   /// Returns an uninitialised block of at least n bytes, 16-aligned, 64-aligned where n is a
   /// multiple of 64. Throws error(full, out_of_memory, io), or std::bad_alloc: update() rolls back.
-  [[nodiscard]] std::byte* alloc(std::size_t n) { return context_.alloc(n); }
+  [[nodiscard]] std::byte* alloc(std::size_t n) { return transaction_.alloc(n); }
   /// Frees a block that alloc returned, in this transaction or an earlier one. Throws
   /// error(invalid) for any other address.
-  void free(void* block) { context_.free(block); }
+  void free(void* block) { transaction_.free(block); }
 
   /// Builds a T in DRAM from args (for a tx(field), its value) and stores it whole in a new block.
   template <class T, class... Args>
@@ -266,7 +267,7 @@ class Tx : public ReadTx<Context> {
     if constexpr (sizeof(T) == 8 && alignof(T) == 8) {
       std::uint64_t word;
       std::memcpy(&word, &value, 8);
-      context_.write(reinterpret_cast<std::uint64_t*>(a), word);
+      transaction_.write(reinterpret_cast<std::uint64_t*>(a), word);
     } else {
       write_bytes(a, &value, sizeof(T));
     }
@@ -279,7 +280,7 @@ class Tx : public ReadTx<Context> {
     auto* const a = reinterpret_cast<std::uint64_t*>(at - skip);
     std::uint64_t word = this->read_word(a);
     std::memcpy(reinterpret_cast<std::byte*>(&word) + skip, in, take);
-    context_.write(a, word);
+    transaction_.write(a, word);
     return take;
   }
 };

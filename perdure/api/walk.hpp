@@ -122,22 +122,22 @@ struct OwnedBlocks {
   bool whole = true;                   ///< the walk has seen every block
 };
 
-/// `home`: the address of the data region, which is `home_bytes` long. Whatever is in it, no read
+/// `data`: the address of the data region, which is `data_bytes` long. Whatever is in it, no read
 /// leaves it (checked.hpp). A walk that finds more blocks than it can hold goes in circles and is
 /// ended.
 template <class AnyTx, class Root>
-[[nodiscard]] OwnedBlocks owned_blocks(AnyTx& any, const Root& root, const std::byte* home,
-                                       std::uint64_t home_bytes) {
+[[nodiscard]] OwnedBlocks owned_blocks(AnyTx& any, const Root& root, const std::byte* data,
+                                       std::uint64_t data_bytes) {
   struct Circle {};
-  detail::CheckedContext<AnyTx> context(any, home, home_bytes);
-  ReadTx<detail::CheckedContext<AnyTx>> tx(context);
+  detail::CheckedTransaction<AnyTx> transaction(any, data, data_bytes);
+  ReadTx<detail::CheckedTransaction<AnyTx>> tx(transaction);
   OwnedBlocks found;
   std::unordered_set<std::uint64_t> entered;
   try {
     found.problems = audit(tx, root, [&](const void* block, bool own) {
-      const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(block) - home);
+      const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(block) - data);
       if (!own && !entered.insert(offset).second) return false;
-      if (found.offsets.size() > home_bytes / 16) throw Circle();
+      if (found.offsets.size() > data_bytes / 16) throw Circle();
       found.offsets.push_back(offset);
       return true;
     });

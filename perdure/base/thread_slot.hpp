@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Thread slots: a small dense number for the calling thread, for per-thread rows of counters, rings
-// and transaction contexts.
+// and transactions.
 //
 // A thread takes a number at its first call and gives it back when it ends; two live threads never
 // share one. Thread safety: all calls may be made from any thread. The thread_local is constinit,

@@ -74,7 +74,7 @@ struct Config {
   std::uint32_t threads = 8;
   bool fence_is_sync = false;  ///< of the medium
   EngineOptions options;       ///< options of single engines
-  std::string trace;           ///< any.hpp: record the workload to this file
+  std::string trace;           ///< dynamic_engine.hpp: record the workload to this file
 };
 
 /// The result of recovery.
@@ -111,7 +111,7 @@ struct Stats {
   /// Checkpoints since opening, and the 64-byte lines that they wrote.
   std::uint64_t checkpoints = 0, checkpoint_lines = 0;
   /// Bytes in allocated blocks, and bytes that the data region has on the medium.
-  std::uint64_t heap_used = 0, home_bytes = 0;
+  std::uint64_t heap_used = 0, data_bytes = 0;
   /// DudeTM, paged: pages of the shadow that are copies; evictions since opening.
   std::uint64_t shadow_pages = 0, evictions = 0;
   /// DudeTM, paged: each access asks a table for its page.
@@ -128,9 +128,10 @@ struct Stats {
 };
 
 /// An engine instance E. It is built after recovery and start_session and destroyed before the
-/// OpenPool. Context: one thread's transaction. The concept below checks the calls that a user's
-/// transaction makes; opening, the retry loop and the registry need the other members of this list.
-/// Those marked (kit) come from ContextBase, HomeAtCommit or RedoEngine: README.md says which.
+/// OpenPool. Transaction: one thread's transaction. The concept below checks the calls that a
+/// user's transaction makes; opening, the retry loop and the registry need the other members of
+/// this list. Those marked (kit) come from TransactionBase, DataAtCommit or RedoEngine: README.md
+/// says which.
 ///   E::name                          what the tags give as the family, 1 to 31 bytes
 ///   E::tm_name                       (kit) the name of its concurrency control; the registry has
 ///                                    the instance's names
@@ -148,11 +149,11 @@ struct Stats {
 ///   E::pipelined_only                optional: it can't open a pool of the strict order
 ///   E(file, config, recovery)        OpenPool&, const Config&, const Recovery&
 ///   core()                           (kit) its EngineBase
-///   context()                        the calling thread's context, from Contexts::get
-///   context.inside(), in_view(), begin(update), read(a), direct(), backoff(), mine(exception)
+///   transaction()                        the calling thread's transaction, from Transactions::get
+///   transaction.inside(), in_view(), begin(update), read(a), direct(), backoff(), mine(exception)
 ///                                    (kit)
-///   context.write(a, v), write_words(a, src, n), alloc(n), free(p), commit(d), rollback()
-///   wait_for_log_space(context, needed)
+///   transaction.write(a, v), write_words(a, src, n), alloc(n), free(p), commit(d), rollback()
+///   wait_for_log_space(transaction, needed)
 ///                                    called by run() after a transaction threw LogFull and was
 ///                                    rolled back; returns when another run may succeed
 ///   wait(id), durable_id()           (kit)
@@ -161,11 +162,11 @@ struct Stats {
 // clang-format off
 template <class E>
 concept Engine =
-    requires(E& e, typename E::Context& c, std::uint64_t* a, const std::uint64_t* s,
+    requires(E& e, typename E::Transaction& c, std::uint64_t* a, const std::uint64_t* s,
              std::uint64_t n, Durability d, bool b) {
   { E::tm_name } -> std::convertible_to<const char*>;
   { E::identity(Config{}) } -> std::same_as<pool::Identity>;
-  { e.context() } -> std::same_as<typename E::Context&>;
+  { e.transaction() } -> std::same_as<typename E::Transaction&>;
   { c.begin(b) };
   { c.read(s) } -> std::same_as<std::uint64_t>;
   { c.write(a, n) };

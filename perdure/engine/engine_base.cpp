@@ -105,7 +105,7 @@ void EngineBase::fill(Stats& stats) const {
   }
   stats.log_capacity = header.ring_bytes * header.ring_count;
   stats.heap_used = file.heap().used_bytes();
-  stats.home_bytes = file.home_bytes();
+  stats.data_bytes = file.data_bytes();
   stats.medium = medium.counters();
   stats.recovery = recovery;
 }
@@ -122,7 +122,7 @@ void EngineBase::show(const Stats& s) noexcept {
   set(p.log.capacity_bytes, s.log_capacity);
   set(p.log.checkpoints, s.checkpoints);
   set(p.heap.used_bytes, s.heap_used);
-  set(p.heap.home_bytes, s.home_bytes);
+  set(p.heap.data_bytes, s.data_bytes);
   set(p.medium.fences, s.medium.fences);
   set(p.medium.syncs, s.medium.syncs);
   set(p.medium.written_bytes, s.medium.written_bytes);

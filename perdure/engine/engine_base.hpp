@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every engine needs around its protocol: the table of contexts, the state that refuses work
-// (poisoned, closed, forked), the heap operations of a transaction, counters. It contains no
+// What every engine needs around its protocol: the table of transactions, the state that refuses
+// work (poisoned, closed, forked), the heap operations of a transaction, counters. It contains no
 // protocol.
 //
-// Thread safety: refuse(), poison() and state() from any thread; a context and its HeapOps belong
-// to one thread.
+// Thread safety: refuse(), poison() and state() from any thread; a transaction and its HeapOps
+// belong to one thread.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ namespace perdure::engine {
 /// What a transaction waits for, rolled back, before it runs again.
 enum class Lack : std::uint8_t {
   log_space,     ///< bytes in its log, or blocks for them (ALLOC-1)
-  volatile_log,  ///< its volatile log is full (redo_context.hpp)
+  volatile_log,  ///< its volatile log is full (redo_transaction.hpp)
   page_eviction  ///< a page that it stores to is being evicted (papers/dudetm/paging.hpp)
 };
 struct LogSpace {
@@ -42,7 +42,7 @@ struct LogSpace {
 /// again after wait_for_log_space().
 struct LogFull {
   LogSpace needed;
-  /// The context's TM: a transaction on one pool may run inside one on another pool.
+  /// The TM of the transaction: a transaction on one pool may run inside one on another pool.
   const void* whose;
 };
 
@@ -128,7 +128,7 @@ class EngineBase {
   StatWriter page_;
 };
 
-/// Decides which of a context's commits update the live page: the first, then one after 2 more, 4
+/// Decides which of a thread's commits update the live page: the first, then one after 2 more, 4
 /// more, ..., up to one in 4,096 (one in 64 where a fence is a sync). So a program that becomes
 /// idle has shown at least half of its commits, or all but the last 4,096 (64).
 class ShowTimer {
@@ -179,12 +179,12 @@ class HeapOps {
   /// zeros.
   template <class Tm>
   pool::HeapOp allocate(pool::Heap& heap, std::uint64_t bytes, Tm& tm, const std::byte* view,
-                        std::uint64_t max_home_bytes) {
+                        std::uint64_t max_data_bytes) {
     const pool::HeapOp op = reserve(heap, bytes);
     if (op.cls < pool::small_classes) {
       const pool::ClassInfo& info = pool::classes[op.cls];
       const std::uint64_t chunk =
-          pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_home_bytes));
+          pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_data_bytes));
       const auto word = [view](std::uint64_t offset) {
         return reinterpret_cast<const std::uint64_t*>(view + offset);
       };
@@ -242,68 +242,68 @@ class HeapOps {
   std::unordered_map<std::uint64_t, std::size_t> index_;
 };
 
-/// The contexts of an engine, one per thread slot, made at a thread's first transaction. A thread
-/// that takes over a slot takes its context.
-template <class Context>
-class Contexts {
+/// The transactions of an engine, one per thread slot, made at a thread's first transaction. A
+/// thread that takes over a slot takes its transaction.
+template <class Transaction>
+class Transactions {
  public:
-  ~Contexts() {
+  ~Transactions() {
     for (auto& c : table_) delete c.load(std::memory_order_relaxed);
   }
   template <class Make>
-  [[gnu::always_inline]] Context& get(Make&& make) {
+  [[gnu::always_inline]] Transaction& get(Make&& make) {
     const auto slot = static_cast<std::size_t>(base::thread_slot());
     // Acquire: pairs with the release in add() by an earlier owner of the slot.
-    Context* const c = table_[slot].load(std::memory_order_acquire);
+    Transaction* const c = table_[slot].load(std::memory_order_acquire);
     return __builtin_expect(c != nullptr, 1) ? *c : add(slot, make);
   }
   template <class F>
   void for_each(F&& f) {
     for (auto& entry : table_)
-      if (Context* c = entry.load(std::memory_order_acquire)) f(*c);  // pairs with add()
+      if (Transaction* c = entry.load(std::memory_order_acquire)) f(*c);  // pairs with add()
   }
 
  private:
   template <class Make>
-  [[gnu::noinline]] Context& add(std::size_t slot, Make& make) {
-    Context* const c = make(static_cast<int>(slot)).release();
+  [[gnu::noinline]] Transaction& add(std::size_t slot, Make& make) {
+    Transaction* const c = make(static_cast<int>(slot)).release();
     table_[slot].store(c, std::memory_order_release);
     return *c;
   }
-  std::array<std::atomic<Context*>, base::slot_count> table_{};
+  std::array<std::atomic<Transaction*>, base::slot_count> table_{};
 };
 
 /// The result of run() for a call that joined an outer transaction.
 inline constexpr std::uint64_t joined = ~std::uint64_t{0};
 
-/// Runs `body(context)` as a transaction until it commits; nested calls join the outer one. Returns
+/// Runs `body(transaction)` until it commits; nested calls join the outer one. Returns
 /// the id that bounds it: its own or, where it changed nothing, that of the newest transaction that
 /// it may have seen (0 before the first); `joined` when nested.
 template <class E, class F>
 std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
-  auto& context = engine.context();
-  if (__builtin_expect(context.inside(), 0)) {
-    if (update && context.in_view())
+  auto& transaction = engine.transaction();
+  if (__builtin_expect(transaction.inside(), 0)) {
+    if (update && transaction.in_view())
       throw error(failure(Code::invalid, "", "update() called inside view()",
                           "a change to start its own transaction", "leave the view first"));
-    body(context);
+    body(transaction);
     return joined;
   }
   for (;;) {
-    context.begin(update);
+    transaction.begin(update);
     try {
-      body(context);
-      return context.commit(durability);
+      body(transaction);
+      return transaction.commit(durability);
     } catch (const LogFull& full) {
-      context.rollback();
-      if (!context.mine(full)) throw;
-      engine.wait_for_log_space(context, full.needed);
+      transaction.rollback();
+      if (!transaction.mine(full)) throw;
+      engine.wait_for_log_space(transaction, full.needed);
     } catch (const tm::Conflict& conflict) {
-      context.rollback();
-      if (!context.mine(conflict)) throw;
-      context.backoff();
+      transaction.rollback();
+      if (!transaction.mine(conflict)) throw;
+      transaction.backoff();
     } catch (...) {
-      context.rollback();
+      transaction.rollback();
       throw;
     }
   }
@@ -313,19 +313,19 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
 /// into the caller. Under `async` the result bounds nothing.
 template <class E, class F>
 std::uint64_t run_view(E& engine, Durability durability, F&& body) {
-  auto& context = engine.context();
-  if constexpr (requires { context.try_direct_view(); }) {
-    if (__builtin_expect(context.try_direct_view(), 1)) {
+  auto& transaction = engine.transaction();
+  if constexpr (requires { transaction.try_direct_view(); }) {
+    if (__builtin_expect(transaction.try_direct_view(), 1)) {
       struct Guard {
-        decltype(context) c;
+        decltype(transaction) c;
         bool ended = false;
         ~Guard() {
           if (!ended) c.leave_direct_view();
         }
-      } guard{context};
-      body(context);
+      } guard{transaction};
+      body(transaction);
       guard.ended = true;
-      return context.end_direct_view(durability != Durability::async);
+      return transaction.end_direct_view(durability != Durability::async);
     }
   }
   return run(engine, false, durability, std::forward<F>(body));

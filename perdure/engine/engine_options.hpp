@@ -10,7 +10,7 @@
 //     // ok, or what was found, what was expected, what to do
 //     Status check(const std::string& path) const;
 //     // optional: the same, once it is known which engine runs the pool
-//     Status fits(const std::string& path, const engine::Entry& chosen) const;
+//     Status fits(const std::string& path, const engine::EngineInfo& chosen) const;
 //   };
 //
 // Thread safety: that of a plain value.
@@ -27,7 +27,7 @@
 namespace perdure {
 
 namespace engine {
-struct Entry;
+struct EngineInfo;
 }
 
 /// Options that belong to one engine, of a pool that is opened. Each engine that has some declares
@@ -47,15 +47,16 @@ class EngineOptions {
   /// Adds an engine's struct, or replaces the one of its type. Throws std::bad_alloc.
   template <class T>
   EngineOptions& set(T options) {
-    Held held{std::type_index(typeid(T)), std::make_shared<const T>(std::move(options)),
-              [](const void* o, const std::string& path) {
-                return static_cast<const T*>(o)->check(path);
-              },
-              [](const void* o, const std::string& path, const engine::Entry& chosen) -> Status {
-                if constexpr (requires(const T& t) { t.fits(path, chosen); })
-                  return static_cast<const T*>(o)->fits(path, chosen);
-                return {};
-              }};
+    Held held{
+        std::type_index(typeid(T)), std::make_shared<const T>(std::move(options)),
+        [](const void* o, const std::string& path) {
+          return static_cast<const T*>(o)->check(path);
+        },
+        [](const void* o, const std::string& path, const engine::EngineInfo& chosen) -> Status {
+          if constexpr (requires(const T& t) { t.fits(path, chosen); })
+            return static_cast<const T*>(o)->fits(path, chosen);
+          return {};
+        }};
     for (Held& h : held_)
       if (h.type == held.type) return h = std::move(held), *this;
     held_.push_back(std::move(held));
@@ -78,7 +79,7 @@ class EngineOptions {
     return {};
   }
   /// Returns the first failure of the structs' fits(), or ok.
-  [[nodiscard]] Status fits(const std::string& path, const engine::Entry& chosen) const {
+  [[nodiscard]] Status fits(const std::string& path, const engine::EngineInfo& chosen) const {
     for (const Held& h : held_)
       if (Status s = h.fits(h.options.get(), path, chosen); !s.ok()) return s;
     return {};
@@ -89,7 +90,7 @@ class EngineOptions {
     std::type_index type;
     std::shared_ptr<const void> options;
     Status (*check)(const void*, const std::string&);
-    Status (*fits)(const void*, const std::string&, const engine::Entry&);
+    Status (*fits)(const void*, const std::string&, const engine::EngineInfo&);
   };
   std::vector<Held> held_;
 };

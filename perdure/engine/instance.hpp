@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "perdure/engine/entry.hpp"
+#include "perdure/engine/engine_info.hpp"
 
 namespace perdure {
 

@@ -21,10 +21,11 @@
 //   persists_in_background()  returns whether the thread makes transactions durable by itself
 //   persist(nap)              optional: replaces the one below
 //   wait(id)                  optional: replaces the one below
-// It also has identity(), context(), wait_for_log_space(), checkpoint(), stats() and
+// It also has identity(), transaction(), wait_for_log_space(), checkpoint(), stats() and
 // last_recorded(): the newest transaction whose commit has returned, as records count transactions.
-// Its destructor calls background_.stop(). RedoEngine and RedoContext are its friends, where these
-// members are private. instances.cpp instantiates RedoEngine<Derived, Tm, Writer> beside Derived.
+// Its destructor calls background_.stop(). RedoEngine and RedoTransaction are its friends, where
+// these members are private. instances.cpp instantiates RedoEngine<Derived, Tm, Writer> beside
+// Derived.
 // Thread safety: any thread, unless a call says otherwise.
 #pragma once
 
@@ -62,8 +63,8 @@ class RedoEngine {
   [[nodiscard]] std::uint64_t durable_id() const noexcept {
     // The low watermark is read first: an id is lost before its slot stops pending, which
     // low_watermark() acquires.
-    const std::uint64_t quiet = strict_ ? tm_.domain.low_watermark() : 0;
-    return strict_ ? std::min(quiet, core_.first_lost() - 1) : writer_.durable();
+    const std::uint64_t watermark = strict_ ? tm_.domain.low_watermark() : 0;
+    return strict_ ? std::min(watermark, core_.first_lost() - 1) : writer_.durable();
   }
   Status close();
   [[nodiscard]] EngineBase& core() noexcept { return core_; }
@@ -71,7 +72,7 @@ class RedoEngine {
 
  protected:
   template <class, class, class>
-  friend class RedoContext;
+  friend class RedoTransaction;
   // The background thread's nap after which a pool counts as idle: no commit for 3 ms.
   static constexpr std::chrono::microseconds long_nap{1600};
   // The size of one device write. Larger groups gain nothing and wait longer.

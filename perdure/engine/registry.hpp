@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// All engines of the product: any_engine (any.hpp) chooses from them unless more are registered.
-// README.md says what adding an engine to the product needs besides its list of instances here.
+// All engines of the product: any_engine (dynamic_engine.hpp) chooses from them unless more are
+// registered. README.md says what adding an engine to the product needs besides its list of
+// instances here.
 #pragma once
 
 #include "perdure/engine/shadow/instances.hpp"

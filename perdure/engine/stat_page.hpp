@@ -72,7 +72,7 @@ struct HeapCounters {
   static constexpr std::uint32_t tag = 3;
   StatSection section{tag, 0, sizeof(HeapCounters)};
   StatCounter used_bytes{0};
-  StatCounter home_bytes{0};  ///< length of the data region
+  StatCounter data_bytes{0};  ///< length of the data region
 };
 struct MediumCounters {
   static constexpr std::uint32_t tag = 4;

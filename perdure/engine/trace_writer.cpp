@@ -91,9 +91,9 @@ TraceWriter::TraceWriter(const std::string& name, pool::OpenPool& file, const Co
   config.instance.copy(header_.engine, sizeof header_.engine - 1);
   file.medium().kind().copy(header_.medium, sizeof header_.medium - 1);
   header_.durability = static_cast<std::uint32_t>(config.durability);
-  header_.max_home_bytes = file.header().max_home_bytes;
-  header_.home_bytes = file.home_bytes();
-  header_.first_data = pool::first_chunk(header_.max_home_bytes) * pool::chunk_bytes;
+  header_.max_data_bytes = file.header().max_data_bytes;
+  header_.data_bytes = file.data_bytes();
+  header_.first_data = pool::first_chunk(header_.max_data_bytes) * pool::chunk_bytes;
   header_.root_offset = file.header().root_offset;
   header_.root_bytes = file.header().root_bytes;
   if (::ftruncate(fd_, 0) != 0 || !write_header()) {
@@ -127,7 +127,7 @@ void TraceWriter::stop(TraceEnd why) noexcept {
 void TraceWriter::append(TraceChunk& chunk, const std::uint64_t* words) noexcept {
   if (in_child()) return;
   chunk.magic = chunk_magic;
-  chunk.home_bytes = file_.home_bytes();
+  chunk.data_bytes = file_.data_bytes();
   chunk.elapsed_ns =
       static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - begun_).count());
   chunk.checksum = base::hash_bytes(words, chunk.words * 8,
@@ -152,7 +152,7 @@ void TraceWriter::finish(TraceEnd why) noexcept {
   const std::lock_guard lock(mutex_);
   if (on_.exchange(false, std::memory_order_relaxed)) header_.end = why;
   header_.threads = threads_.load(std::memory_order_relaxed);
-  header_.home_bytes = file_.home_bytes();
+  header_.data_bytes = file_.data_bytes();
   (void)write_header();
 }
 

@@ -47,7 +47,7 @@ class LazyArray {
 
 class Marks {
  public:
-  explicit Marks(std::uint64_t max_home_bytes) : pages_(max_home_bytes / 4096 + 1) {}
+  explicit Marks(std::uint64_t max_data_bytes) : pages_(max_data_bytes / 4096 + 1) {}
   /// `alone`: the transaction is exclusive, so no other thread marks or takes at this time (bias,
   /// lock), and the mark is a plain store. Otherwise it is an atomic or, omitted where the mark is
   /// set: the thread owns the line and still sees the mark, so the line will be copied after the

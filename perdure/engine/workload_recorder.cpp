@@ -20,11 +20,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t chunk_words = 32 << 10;  // 256 KiB
 constexpr auto longest_unwritten = std::chrono::milliseconds(100);
 
-class RecordingContext final : public Any::Context {
+class RecordingTransaction final : public DynamicEngine::Transaction {
  public:
-  RecordingContext(Any::Context& inner, TraceWriter& writer)
+  RecordingTransaction(DynamicEngine::Transaction& inner, TraceWriter& writer)
       : inner_(inner), writer_(writer), view_(writer.file().view()) {}
-  [[nodiscard]] Any::Context& inner() noexcept { return inner_; }
+  [[nodiscard]] DynamicEngine::Transaction& inner() noexcept { return inner_; }
 
   void begin(bool update) override {
     inner_.begin(update);
@@ -158,7 +158,7 @@ class RecordingContext final : public Any::Context {
   }
 
   static constexpr std::uint32_t no_thread = ~0U;
-  Any::Context& inner_;
+  DynamicEngine::Transaction& inner_;
   TraceWriter& writer_;
   const std::byte* const view_;
   bool recording_ = false, update_ = false, overflow_ = false;
@@ -185,9 +185,10 @@ Live& live() {
 }
 const int anew = base::anew_in_child<live>();  // only the parent ends its traces
 
-class RecordedEngine final : public Any::Behind {
+class RecordedEngine final : public DynamicEngine::Implementation {
  public:
-  RecordedEngine(std::unique_ptr<Any::Behind> inner, std::unique_ptr<TraceWriter> writer)
+  RecordedEngine(std::unique_ptr<DynamicEngine::Implementation> inner,
+                 std::unique_ptr<TraceWriter> writer)
       : writer_(std::move(writer)), inner_(std::move(inner)) {
     static constinit std::atomic_flag registered;
     if (!registered.test_and_set(std::memory_order_relaxed))  // no partner: one thread registers
@@ -206,12 +207,13 @@ class RecordedEngine final : public Any::Behind {
     finish(TraceEnd::open);
   }
 
-  Any::Context& context() override {
-    return contexts_.get(
-        [this](int) { return std::make_unique<RecordingContext>(inner_->context(), *writer_); });
+  DynamicEngine::Transaction& transaction() override {
+    return transactions_.get([this](int) {
+      return std::make_unique<RecordingTransaction>(inner_->transaction(), *writer_);
+    });
   }
-  void wait_for_log_space(Any::Context& context, LogSpace needed) override {
-    auto& recording = static_cast<RecordingContext&>(context);
+  void wait_for_log_space(DynamicEngine::Transaction& transaction, LogSpace needed) override {
+    auto& recording = static_cast<RecordingTransaction&>(transaction);
     recording.retrying();
     inner_->wait_for_log_space(recording.inner(), needed);
   }
@@ -230,18 +232,18 @@ class RecordedEngine final : public Any::Behind {
  private:
   void finish(TraceEnd why) noexcept {
     if (writer_->in_child()) return;  // a forked child's copy: the file is the parent's
-    contexts_.for_each([](RecordingContext& c) { c.flush(); });
+    transactions_.for_each([](RecordingTransaction& c) { c.flush(); });
     writer_->finish(why);
   }
   std::unique_ptr<TraceWriter> writer_;
-  std::unique_ptr<Any::Behind> inner_;
-  Contexts<RecordingContext> contexts_;
+  std::unique_ptr<DynamicEngine::Implementation> inner_;
+  Transactions<RecordingTransaction> transactions_;
 };
 
 }  // namespace
 
-std::unique_ptr<Any::Behind> record_workload(std::unique_ptr<Any::Behind> behind,
-                                             std::unique_ptr<TraceWriter> writer) {
+std::unique_ptr<DynamicEngine::Implementation> record_workload(
+    std::unique_ptr<DynamicEngine::Implementation> behind, std::unique_ptr<TraceWriter> writer) {
   return std::make_unique<RecordedEngine>(std::move(behind), std::move(writer));
 }
 

@@ -60,7 +60,7 @@ class Input {
 
 // Returns whether a chunk's words are what a recorder writes: code that replays them relies on it.
 bool sound(const std::uint64_t* words, std::uint64_t n, std::uint64_t transactions,
-           std::uint64_t max_home) {
+           std::uint64_t max_data) {
   std::uint64_t begun = 0;
   for (std::uint64_t i = 0; i < n; ++i) {
     const TraceKind kind = kind_of(words[i]);
@@ -72,13 +72,13 @@ bool sound(const std::uint64_t* words, std::uint64_t n, std::uint64_t transactio
       ++begun;
       continue;
     }
-    if (begun == 0 || at % 8 != 0 || at >= max_home) return false;
+    if (begun == 0 || at % 8 != 0 || at >= max_data) return false;
     const bool many = kind == TraceKind::read_words || kind == TraceKind::write_words;
     const std::uint64_t bytes = many                                                  ? words[i]
                                 : kind == TraceKind::read || kind == TraceKind::write ? 1
                                                                                       : 0;
-    if (bytes > (max_home - at) / 8) return false;
-    if (!many && has_second(kind) && words[i] > max_home - at) return false;
+    if (bytes > (max_data - at) / 8) return false;
+    if (!many && has_second(kind) && words[i] > max_data - at) return false;
   }
   return begun == transactions;
 }
@@ -106,7 +106,7 @@ Result<WorkloadTrace> read_workload_trace(const std::string& path) {
   if (h.checksum != base::hash_bytes(&h, offsetof(TraceHeader, checksum), 0))
     return failure(Code::corrupt, path, "a header whose checksum differs",
                    "the one that was written", "record it again");
-  trace.home_bytes = h.home_bytes;
+  trace.data_bytes = h.data_bytes;
   while (in.left() > 0) {
     TraceChunk chunk;
     if (in.left() < sizeof chunk) {
@@ -138,12 +138,12 @@ Result<WorkloadTrace> read_workload_trace(const std::string& path) {
         base::hash_bytes(words.data() + had, chunk.words * 8,
                          base::hash_bytes(&chunk, offsetof(TraceChunk, checksum), 0)))
       return damaged("a chunk whose checksum differs");
-    if (!sound(words.data() + had, chunk.words, chunk.transactions, h.max_home_bytes))
+    if (!sound(words.data() + had, chunk.words, chunk.transactions, h.max_data_bytes))
       return damaged("a chunk with ops that are none");
     trace.transactions += chunk.transactions;
     trace.retried += chunk.retried;
     trace.rolled_back += chunk.rolled_back;
-    trace.home_bytes = std::max(trace.home_bytes, chunk.home_bytes);
+    trace.data_bytes = std::max(trace.data_bytes, chunk.data_bytes);
     trace.elapsed_ns = std::max(trace.elapsed_ns, chunk.elapsed_ns);
   }
   return trace;

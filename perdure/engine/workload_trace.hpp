@@ -44,7 +44,7 @@ struct TraceHeader {
   /// Options::durability; the number of threads that ran transactions, 0 until the recording ended
   std::uint32_t durability, threads;
   /// The data region's bound; its length when the recording began, and at the end its last length.
-  std::uint64_t max_home_bytes, home_bytes;
+  std::uint64_t max_data_bytes, data_bytes;
   std::uint64_t first_data;  ///< below this offset lies the heap's directory
   std::uint64_t root_offset, root_bytes;
   std::uint64_t limit_bytes;  ///< of ops: where the recording is cut
@@ -62,7 +62,7 @@ struct TraceChunk {
   std::uint64_t transactions;  ///< in them
   /// Attempts of this thread that were dropped since its last chunk: by conflicts; by giving up.
   std::uint64_t retried, rolled_back;
-  std::uint64_t home_bytes, elapsed_ns;  ///< when it was written; since the recording began
+  std::uint64_t data_bytes, elapsed_ns;  ///< when it was written; since the recording began
   /// base::hash_bytes of the words, seeded with that of all before it.
   std::uint64_t checksum;
 };
@@ -105,7 +105,7 @@ inline constexpr int kind_shift = 60;
 struct WorkloadTrace {
   TraceHeader header{};
   std::vector<std::vector<std::uint64_t>> threads;  ///< each one's words
-  std::uint64_t transactions = 0, retried = 0, rolled_back = 0, home_bytes = 0, elapsed_ns = 0;
+  std::uint64_t transactions = 0, retried = 0, rolled_back = 0, data_bytes = 0, elapsed_ns = 0;
   bool torn = false;  ///< the last chunk is not whole and was left out
 
   [[nodiscard]] bool cut() const noexcept {

@@ -33,10 +33,10 @@ class LineMasksOf {
  public:
   static constexpr std::uint64_t page_bits = 12, line_bits = 6, lines_a_page = 64;
 
-  /// Sizes the masks for a data region of `home_bytes`. The region may grow: what is noted stays.
+  /// Sizes the masks for a data region of `data_bytes`. The region may grow: what is noted stays.
   /// Throws std::bad_alloc.
-  void fit(std::uint64_t home_bytes) {
-    const std::uint64_t pages = (home_bytes >> page_bits) + 1;
+  void fit(std::uint64_t data_bytes) {
+    const std::uint64_t pages = (data_bytes >> page_bits) + 1;
     if (pages <= fits_) return;
     LineWords words = make_line_words(pages);
     for (const Page& page : pages_) words[page] = words_[page];

@@ -8,32 +8,32 @@
 #include "perdure/pool/allocation.hpp"
 
 namespace perdure::log {
-HomeWriter::HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use,
+DataWriter::DataWriter(medium::Medium& medium, std::uint64_t max_data_bytes, Use use,
                        LineMasks* masks)
     : medium_(medium),
-      max_home_bytes_(max_home_bytes),
+      max_data_bytes_(max_data_bytes),
       use_(use),
       lent_(masks),
       masks_(masks != nullptr       ? masks
              : use == Use::recovery ? &own_
                                     : nullptr) {
   if (masks_ != nullptr)
-    masks_->fit(medium.home_bytes());
+    masks_->fit(medium.data_bytes());
   else
     lines_.reserve(batch);
 }
 
-bool HomeWriter::entry(const Entry& e) {
+bool DataWriter::entry(const Entry& e) {
   switch (e.kind) {
     case EntryKind::words:
-      if (e.count == 0 || e.offset + e.count * 8 > medium_.home_bytes()) return false;
+      if (e.count == 0 || e.offset + e.count * 8 > medium_.data_bytes()) return false;
       words(e.offset, e.values, e.count);
       return true;
     case EntryKind::alloc:
     case EntryKind::free:
       // mutant: redo-possible-blocks
-      if (!pool::possible(e.heap_op(), medium_.home_bytes(), max_home_bytes_)) return false;
-      pool::apply(*this, e.heap_op(), max_home_bytes_);
+      if (!pool::possible(e.heap_op(), medium_.data_bytes(), max_data_bytes_)) return false;
+      pool::apply(*this, e.heap_op(), max_data_bytes_);
       return true;
     case EntryKind::end: return true;
     case EntryKind::before: return false;
@@ -41,7 +41,7 @@ bool HomeWriter::entry(const Entry& e) {
   return false;
 }
 
-std::uint64_t HomeWriter::load(std::uint64_t offset) const {
+std::uint64_t DataWriter::load(std::uint64_t offset) const {
   std::uint64_t word;
   std::memcpy(&word, medium_.at(medium_.log_bytes() + offset), sizeof word);
   // The word is stored again: after a failed write-back a kernel treats a page as clean that the
@@ -56,7 +56,7 @@ std::uint64_t HomeWriter::load(std::uint64_t offset) const {
   return word;
 }
 
-void HomeWriter::flush() const {
+void DataWriter::flush() const {
   if (lent_ != nullptr) return;
   std::sort(lines_.begin(), lines_.end());
   lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
@@ -149,8 +149,8 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     const auto passed = [&](std::size_t n) {
       progress.to(applied + (done.bytes - applied) * n / payloads.size());
     };
-    const std::size_t strange = redo(medium, header.max_home_bytes, payloads,
-                                     HomeWriter::Use::recovery, threads_for(bytes), passed);
+    const std::size_t strange = redo(medium, header.max_data_bytes, payloads,
+                                     DataWriter::Use::recovery, threads_for(bytes), passed);
     const bool good = strange == no_strange;
     const std::uint64_t id = good ? 0 : records[done.records - payloads.size() + strange].id();
     applied = done.bytes;

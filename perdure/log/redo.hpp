@@ -32,7 +32,7 @@
 namespace perdure::log {
 
 /// Stores words to the data region through the medium and remembers which lines to flush.
-class HomeWriter final : public pool::HeapTarget {
+class DataWriter final : public pool::HeapTarget {
  public:
   /// recovery: words that are only read are stored and flushed too (REDO-4). in_order: heap ops
   /// arrive in their order and the data region holds exactly what the earlier ones left. Nothing is
@@ -43,10 +43,10 @@ class HomeWriter final : public pool::HeapTarget {
   static constexpr std::size_t batch = 4096;
   /// With `masks`, lines are noted there, and the caller writes them back. In recovery each line is
   /// written back once. Throws std::bad_alloc.
-  HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running,
+  DataWriter(medium::Medium& medium, std::uint64_t max_data_bytes, Use use = Use::running,
              LineMasks* masks = nullptr);
-  HomeWriter(const HomeWriter&) = delete;
-  HomeWriter& operator=(const HomeWriter&) = delete;
+  DataWriter(const DataWriter&) = delete;
+  DataWriter& operator=(const DataWriter&) = delete;
 
   void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) {
     medium_.store(medium_.log_bytes() + offset, values, n * 8);
@@ -110,7 +110,7 @@ class HomeWriter final : public pool::HeapTarget {
   }
 
   medium::Medium& medium_;
-  const std::uint64_t max_home_bytes_;
+  const std::uint64_t max_data_bytes_;
   const Use use_;
   mutable std::vector<std::uint64_t> lines_;  // to be flushed, where there are no masks
   LineMasks own_;                             // recovery

@@ -35,11 +35,11 @@ unsigned owner_of(std::uint64_t page, unsigned threads) noexcept {
 // overlap.
 class Part {
  public:
-  Part(medium::Medium& medium, std::uint64_t max_home_bytes, HomeWriter::Use use, unsigned me,
+  Part(medium::Medium& medium, std::uint64_t max_data_bytes, DataWriter::Use use, unsigned me,
        unsigned threads, LineMasks* masks)
-      : home_(medium, max_home_bytes, use, masks),
-        at_(medium.home()),
-        home_bytes_(medium.home_bytes()),
+      : data_(medium, max_data_bytes, use, masks),
+        at_(medium.data()),
+        data_bytes_(medium.data_bytes()),
         me_(me),
         threads_(threads) {}
 
@@ -49,7 +49,7 @@ class Part {
   void flush() {
     store();
     // mutant: redo-part-flush
-    home_.flush();
+    data_.flush();
   }
 
  private:
@@ -67,12 +67,12 @@ class Part {
         if (me_ != 0) return;
         // The first thread's ops and words keep their order.
         if (e.kind != EntryKind::end) store();
-        good = home_.entry(e) && good;
+        good = data_.entry(e) && good;
         return;
       }
       const std::uint64_t end = e.offset + e.count * 8;
       // mutant: redo-within-data-region
-      if (e.count == 0 || end > home_bytes_) {
+      if (e.count == 0 || end > data_bytes_) {
         good = false;
         return;
       }
@@ -105,13 +105,13 @@ class Part {
   }
   void store() {
     for (std::size_t i = 0; i < count_; ++i)
-      home_.words(runs_[i].offset, runs_[i].values, runs_[i].words);
+      data_.words(runs_[i].offset, runs_[i].values, runs_[i].words);
     count_ = 0;
   }
 
-  HomeWriter home_;
+  DataWriter data_;
   const std::byte* const at_;
-  const std::uint64_t home_bytes_;
+  const std::uint64_t data_bytes_;
   const unsigned me_, threads_;
   std::size_t count_ = 0;
   Run runs_[together];
@@ -124,12 +124,12 @@ unsigned redo_threads(std::uint64_t log_bytes) noexcept {
   return std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
 }
 
-std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes,
-                 std::span<const Payload> payloads, HomeWriter::Use use, unsigned threads,
+std::size_t redo(medium::Medium& medium, std::uint64_t max_data_bytes,
+                 std::span<const Payload> payloads, DataWriter::Use use, unsigned threads,
                  const std::function<void(std::size_t)>& passed, std::span<LineMasks> masks) {
   std::atomic<std::size_t> strange{no_strange};
   in_team(std::max(threads, 1U), [&](unsigned me) {
-    Part part(medium, max_home_bytes, use, me, threads, me < masks.size() ? &masks[me] : nullptr);
+    Part part(medium, max_data_bytes, use, me, threads, me < masks.size() ? &masks[me] : nullptr);
     for (std::size_t i = 0; i < payloads.size(); ++i) {
       if (me == 0 && passed) passed(i);
       if (!part.payload(payloads[i])) {

@@ -35,8 +35,8 @@ inline constexpr std::size_t no_strange = ~std::size_t{0};
 /// (only damage makes one; the state of the data region is then undefined), or no_strange. The
 /// caller's thread calls `passed` with the number of payloads it has finished; the other threads
 /// are about as far. Throws std::bad_alloc.
-std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes,
-                 std::span<const Payload> payloads, HomeWriter::Use use, unsigned threads,
+std::size_t redo(medium::Medium& medium, std::uint64_t max_data_bytes,
+                 std::span<const Payload> payloads, DataWriter::Use use, unsigned threads,
                  const std::function<void(std::size_t)>& passed = {},
                  std::span<LineMasks> masks = {});
 

@@ -47,8 +47,8 @@ Result<std::unique_ptr<Medium>> FileMedium::open(const OpenMedium& how) {
                                 : m->stage_->claim(0, how.log_bytes);
         !s.ok())
       return s;
-    if (Status s = m->map_all(m->stage_->memory(), m->file_.fd.get(), m->file_.home_bytes,
-                              how.max_home_bytes);
+    if (Status s = m->map_all(m->stage_->memory(), m->file_.fd.get(), m->file_.data_bytes,
+                              how.max_data_bytes);
         !s.ok())
       return s;
     m->stage_->mapped_at(m->log_);
@@ -78,7 +78,7 @@ void FileMedium::mark(std::uint64_t offset, std::uint64_t n) noexcept {
   if (offset < log_bytes_) {
     marked().log.add(offset / page_bytes, (offset + n - 1) / page_bytes + 1);
   } else {
-    marked().home.add(offset / page_bytes, (offset + n - 1) / page_bytes + 1);
+    marked().data.add(offset / page_bytes, (offset + n - 1) / page_bytes + 1);
   }
 }
 
@@ -89,7 +89,7 @@ void FileMedium::store(std::uint64_t offset, const void* src, std::size_t n) noe
     stage_->mark(offset, n);
   } else {
     // Nothing is marked in the data region: the kernel knows which pages are dirty.
-    copy_words(home_ + (offset - log_bytes_), src, n);
+    copy_words(data_ + (offset - log_bytes_), src, n);
   }
   Row& r = row();
   add(r.stores, 1);
@@ -102,7 +102,7 @@ void FileMedium::stream(std::uint64_t offset, const void* src, std::size_t n) no
     copy_words(log_ + offset, src, n);
     stage_->mark(offset, n);
   } else {
-    copy_words(home_ + (offset - log_bytes_), src, n);
+    copy_words(data_ + (offset - log_bytes_), src, n);
   }
   mark(offset, n);
   add(row().streamed_lines, n / line_bytes);
@@ -146,21 +146,21 @@ void FileMedium::append(const RingMap& ring, std::uint64_t pos, const void* src,
 Status FileMedium::make_durable() noexcept {
   if (Status s = poison_.check(); !s.ok()) return s;
   Marked& mine = marked();
-  if (mine.log.empty() && mine.home.empty()) return {};
+  if (mine.log.empty() && mine.data.empty()) return {};
   if (read_only_)
     return failure(Code::read_only, path_, "a write asked of a pool opened read-only", {},
                    "open it for writing");
   mine.log.merge();
-  mine.home.merge();
-  const bool home = !mine.home.empty();
+  mine.data.merge();
+  const bool data = !mine.data.empty();
   LogStage::Written done;
   // The log's blocks are written before the pages of the data region, though nothing may rely on
   // that order: both are durable only when this returns.
-  Status s = mine.log.empty() ? Status() : stage_->write(mine.log, home, done);
-  if (s.ok() && home && !done.file_synced) s = sync_.wait(done.syncs);
-  if (home) done.bytes += mine.home.blocks() * page_bytes;
+  Status s = mine.log.empty() ? Status() : stage_->write(mine.log, data, done);
+  if (s.ok() && data && !done.file_synced) s = sync_.wait(done.syncs);
+  if (data) done.bytes += mine.data.blocks() * page_bytes;
   mine.log.clear();
-  mine.home.clear();
+  mine.data.clear();
   Row& r = row();
   add(r.syncs, done.syncs);
   add(r.written_bytes, done.bytes);
@@ -182,7 +182,7 @@ Status FileMedium::flush_all() noexcept {
   if (s.ok()) s = sync_.wait_with_metadata(done.syncs);
   Marked& mine = marked();
   mine.log.clear();
-  mine.home.clear();
+  mine.data.clear();
   Row& r = row();
   add(r.syncs, done.syncs);
   add(r.written_bytes, done.bytes);
@@ -191,10 +191,10 @@ Status FileMedium::flush_all() noexcept {
 
 // Finds out which pages of the file are allocated, and where its log has data.
 Status FileMedium::learn_pages(const OpenMedium& how) {
-  if (Status s = keep_page_map(log_bytes_ + std::max(file_.home_bytes, how.max_home_bytes));
+  if (Status s = keep_page_map(log_bytes_ + std::max(file_.data_bytes, how.max_data_bytes));
       !s.ok())
     return s;
-  const std::uint64_t end = log_bytes_ + file_.home_bytes;
+  const std::uint64_t end = log_bytes_ + file_.data_bytes;
   if (how.create && !how.sparse) note_allocated(0, end);
   if (how.create) return {};
   each_data(file_.fd.get(), 0, end, [&](std::uint64_t from, std::uint64_t to) {

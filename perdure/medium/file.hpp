@@ -39,7 +39,7 @@ class FileMedium final : public MappedMedium {
   /// What one thread has marked since its last fence: blocks of the log, and pages of the data
   /// region.
   struct Marked {
-    Runs log, home;
+    Runs log, data;
   };
 
   FileMedium(FileHandle file, const OpenMedium& how);

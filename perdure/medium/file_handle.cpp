@@ -28,8 +28,8 @@ Status check_sizes(const OpenMedium& how) {
   if (how.path.empty())
     return failure(Code::invalid, "", "an empty path", "the path of a pool file");
   for (const auto& [value, what] :
-       {std::pair{how.log_bytes, "log_bytes"}, std::pair{how.home_bytes, "home_bytes"},
-        std::pair{how.max_home_bytes, "max_home_bytes"}}) {
+       {std::pair{how.log_bytes, "log_bytes"}, std::pair{how.data_bytes, "data_bytes"},
+        std::pair{how.max_data_bytes, "max_data_bytes"}}) {
     if (value % page_bytes != 0) {
       return failure(Code::invalid, how.path, std::string(what) + " = " + number(value),
                      "a multiple of 4096");
@@ -112,7 +112,7 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Status no_room(const std::string& path, const char* call, int err, std::uint64_t bytes) {
+Status no_log_space(const std::string& path, const char* call, int err, std::uint64_t bytes) {
   if (err == ENOSPC || err == EDQUOT || err == EFBIG) {
     const char* why = err == EFBIG
                           ? "the file size limit was met"
@@ -126,7 +126,7 @@ Status no_room(const std::string& path, const char* call, int err, std::uint64_t
 
 Status allocate_blocks(int fd, const std::string& path, std::uint64_t from, std::uint64_t to) {
   const int err = allocate(fd, from, to);
-  return err == 0 ? Status() : no_room(path, "fallocate", err, to - from);
+  return err == 0 ? Status() : no_log_space(path, "fallocate", err, to - from);
 }
 
 void each_data(int fd, std::uint64_t from, std::uint64_t to,
@@ -166,15 +166,15 @@ Result<FileHandle> open_pool_file(const OpenMedium& how) {
   }
   file.fd = Descriptor(base::open_file(how.path.c_str(), flags, 0666));
   if (!file.fd) return open_failure(how, errno);
-  file.home_bytes = how.home_bytes;
-  const std::uint64_t wanted = how.log_bytes + how.home_bytes;
+  file.data_bytes = how.data_bytes;
+  const std::uint64_t wanted = how.log_bytes + how.data_bytes;
   if (make) {
     const base::SizeLimitIsAnError limit;
     Status s;
     if (!how.sparse)
       s = allocate_zero(file.fd.get(), how.path, 0, wanted);
     else if (::ftruncate(file.fd.get(), static_cast<off_t>(wanted)) != 0)
-      s = no_room(how.path, "ftruncate", errno, wanted);
+      s = no_log_space(how.path, "ftruncate", errno, wanted);
     if (!s.ok()) {
       discard_new_file(how);
       return s;
@@ -189,7 +189,7 @@ Result<FileHandle> open_pool_file(const OpenMedium& how) {
     return failure(file.character_device ? Code::full : Code::corrupt, how.path,
                    what + number(file.bytes) + " bytes",
                    "at least " + number(wanted) + " (log " + number(how.log_bytes) + " + data " +
-                       number(how.home_bytes) + ")",
+                       number(how.data_bytes) + ")",
                    file.character_device
                        ? "ask for a smaller pool"
                        : "it was cut short, or is not a pool: restore it from a copy");
@@ -202,8 +202,8 @@ Result<FileHandle> open_pool_file(const OpenMedium& how) {
                    "a file size limit of " + number(limit.rlim_cur) + " bytes (ulimit -f)",
                    "at least the log's " + number(how.log_bytes) + " bytes",
                    "raise the limit, or open the pool read-only");
-  if (how.home_bytes == 0 && !how.create)
-    file.home_bytes = (file.bytes - how.log_bytes) / page_bytes * page_bytes;
+  if (how.data_bytes == 0 && !how.create)
+    file.data_bytes = (file.bytes - how.log_bytes) / page_bytes * page_bytes;
   return file;
 }
 
@@ -230,7 +230,7 @@ Status allocate_zero(int fd, const std::string& path, std::uint64_t from, std::u
   if (err == 0) return {};
   // Undone, so that the disk has its space back; what was there before is never cut away.
   if (::ftruncate(fd, static_cast<off_t>(std::max(before, from))) != 0 && err == 0) err = errno;
-  return no_room(path, call, err, to - from);
+  return no_log_space(path, call, err, to - from);
 }
 
 Status sync_file_and_folder(int fd, const std::string& path) {

@@ -42,7 +42,7 @@ class Descriptor {
 struct FileHandle {
   Descriptor fd;
   std::uint64_t bytes = 0;        ///< the file's length, or a character device's size
-  std::uint64_t home_bytes = 0;   ///< as requested, or what the file has
+  std::uint64_t data_bytes = 0;   ///< as requested, or what the file has
   bool character_device = false;  ///< /dev/dax*
 };
 
@@ -86,7 +86,7 @@ void each_data(int fd, std::uint64_t from, std::uint64_t to,
 
 /// Describes a call that makes or fills blocks and has failed with `err`: `full`, with what to do,
 /// where `err` means that there is no space.
-Status no_room(const std::string& path, const char* call, int err, std::uint64_t bytes);
+Status no_log_space(const std::string& path, const char* call, int err, std::uint64_t bytes);
 
 /// Makes [from, to) of the file allocated and zero, whatever its contents were, and the file at
 /// least `to` long. After a failure the file is truncated to `from` if it was not longer before.

@@ -80,7 +80,7 @@ Status LogStage::claim(std::uint64_t from, std::uint64_t to) {
     } else if (n < 0 && errno == EINVAL && direct_) {
       direct_ = Descriptor();  // the open succeeded, but a direct write is refused
     } else if (n == 0 || errno != EINTR) {
-      return no_room(path_, "pwrite", n == 0 ? EIO : errno, to - at);
+      return no_log_space(path_, "pwrite", n == 0 ? EIO : errno, to - at);
     }
   }
   return {};

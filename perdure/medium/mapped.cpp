@@ -34,14 +34,14 @@ MappedMedium::~MappedMedium() {
   if (reserve_ != nullptr) ::munmap(reserve_, reserve_bytes_);
 }
 
-Status MappedMedium::map_all(int log_fd, int home_fd, std::uint64_t home_bytes,
-                             std::uint64_t max_home_bytes) {
+Status MappedMedium::map_all(int log_fd, int data_fd, std::uint64_t data_bytes,
+                             std::uint64_t max_data_bytes) {
   log_fd_ = log_fd;
-  home_fd_ = home_fd;
-  max_home_bytes_ = std::max(home_bytes, max_home_bytes);
+  data_fd_ = data_fd;
+  max_data_bytes_ = std::max(data_bytes, max_data_bytes);
   const int protection = PROT_READ | (read_only_ ? 0 : PROT_WRITE);
   // The log of a read-only medium may be staged; it is still only read.
-  void* log = ::mmap(nullptr, log_bytes_, protection, log_fd == home_fd ? map_flags_ : MAP_SHARED,
+  void* log = ::mmap(nullptr, log_bytes_, protection, log_fd == data_fd ? map_flags_ : MAP_SHARED,
                      log_fd, 0);
   if (log == MAP_FAILED) return map_failure(path_, log_bytes_, errno);
   log_ = static_cast<std::byte*>(log);
@@ -49,30 +49,30 @@ Status MappedMedium::map_all(int log_fd, int home_fd, std::uint64_t home_bytes,
     std::erase_if(holes_, [](const auto& h) { return h.second - h.first < short_hole; });
   if (Status s = stand_in_for_holes(log_, 0, log_bytes_); !s.ok()) return s;
 
-  reserve_bytes_ = max_home_bytes_ + 2 * region_align;
+  reserve_bytes_ = max_data_bytes_ + 2 * region_align;
   void* space = ::mmap(nullptr, reserve_bytes_, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) {
     reserve_bytes_ = 0;
-    return map_failure(path_, max_home_bytes_, errno);
+    return map_failure(path_, max_data_bytes_, errno);
   }
   reserve_ = static_cast<std::byte*>(space);
   // The distance from a 2 MiB boundary is the same as in the file, so huge pages can be mapped.
   const std::uint64_t phase = log_bytes_ % region_align;
   const auto at = reinterpret_cast<std::uintptr_t>(reserve_);
-  home_ = reserve_ + (round_up(at, region_align) + phase - at);
-  home_bytes_.store(0, std::memory_order_relaxed);  // no other thread sees this object yet
-  if (home_bytes != 0) {
-    if (Status s = map_extent(0, home_bytes); !s.ok()) return s;
-    if (Status s = mapped(0, home_bytes); !s.ok()) return s;
+  data_ = reserve_ + (round_up(at, region_align) + phase - at);
+  data_bytes_.store(0, std::memory_order_relaxed);  // no other thread sees this object yet
+  if (data_bytes != 0) {
+    if (Status s = map_extent(0, data_bytes); !s.ok()) return s;
+    if (Status s = mapped(0, data_bytes); !s.ok()) return s;
   }
-  home_bytes_.store(home_bytes, std::memory_order_release);
+  data_bytes_.store(data_bytes, std::memory_order_release);
   return {};
 }
 
 Status MappedMedium::map_extent(std::uint64_t from, std::uint64_t to) {
   const int protection = PROT_READ | (read_only_ ? 0 : PROT_WRITE);
-  void* p = ::mmap(home_ + from, to - from, protection, map_flags_ | MAP_FIXED, home_fd_,
+  void* p = ::mmap(data_ + from, to - from, protection, map_flags_ | MAP_FIXED, data_fd_,
                    static_cast<off_t>(log_bytes_ + from));
   return p == MAP_FAILED ? map_failure(path_, to - from, errno) : Status();
 }
@@ -126,7 +126,7 @@ void MappedMedium::note_hole(std::uint64_t from, std::uint64_t to) {
 // Maps [offset, offset + n) of the log at `address`, from its file.
 Status MappedMedium::map_log(std::byte* address, std::uint64_t offset, std::uint64_t n) {
   const int protection = PROT_READ | (read_only_ ? 0 : PROT_WRITE);
-  const int flags = (log_fd_ == home_fd_ ? map_flags_ : MAP_SHARED) | MAP_FIXED;
+  const int flags = (log_fd_ == data_fd_ ? map_flags_ : MAP_SHARED) | MAP_FIXED;
   void* const p = ::mmap(address, n, protection, flags, log_fd_, static_cast<off_t>(offset));
   return p == MAP_FAILED ? map_failure(path_, n, errno) : Status();
 }
@@ -174,10 +174,10 @@ Status MappedMedium::allocate(std::uint64_t offset, std::uint64_t n) {
                    "open it for writing");
   if (Status s = usable(); !s.ok()) return s;
   const std::uint64_t end = round_up(offset + n, page_bytes);
-  if (end > log_bytes_ + home_bytes())
+  if (end > log_bytes_ + data_bytes())
     return failure(Code::invalid, path_,
                    "an allocation of " + number(n) + " bytes at " + number(offset),
-                   "bytes of the file's " + number(log_bytes_ + home_bytes()));
+                   "bytes of the file's " + number(log_bytes_ + data_bytes()));
   const std::lock_guard lock(allocating_);
   Status s;
   page_map_.each_run(offset / page_bytes, end / page_bytes, false,
@@ -195,7 +195,7 @@ Status MappedMedium::allocate(std::uint64_t offset, std::uint64_t n) {
 }
 
 Status MappedMedium::grow(std::uint64_t wanted) {
-  const std::uint64_t now = home_bytes();
+  const std::uint64_t now = data_bytes();
   if (read_only_)
     return failure(Code::read_only, path_, "growth asked of a pool opened read-only", {},
                    "open it for writing");
@@ -207,9 +207,9 @@ Status MappedMedium::grow(std::uint64_t wanted) {
   }
   wanted = round_up(wanted, map_unit_);
   if (wanted == now) return {};
-  if (wanted > max_home_bytes_) {
+  if (wanted > max_data_bytes_) {
     return failure(Code::full, path_, "growth to " + number(wanted) + " bytes",
-                   "at most " + number(max_home_bytes_),
+                   "at most " + number(max_data_bytes_),
                    "export the pool and load it into one with a larger max_size");
   }
   if (Status s = extend(now, wanted); !s.ok()) return s;
@@ -223,38 +223,38 @@ Status MappedMedium::grow(std::uint64_t wanted) {
     const std::lock_guard lock(allocating_);
     note_allocated(log_bytes_ + now, log_bytes_ + wanted);
   }
-  // The release pairs with the acquire in home_bytes(): the range is mapped before it is seen.
-  home_bytes_.store(wanted, std::memory_order_release);
+  // The release pairs with the acquire in data_bytes(): the range is mapped before it is seen.
+  data_bytes_.store(wanted, std::memory_order_release);
   return {};
 }
 
-Status MappedMedium::map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+Status MappedMedium::map_view(std::byte* address, std::uint64_t data_offset, std::uint64_t n,
                               ViewKind kind) {
-  const std::uint64_t have = home_bytes();
-  if (n == 0 || n % page_bytes != 0 || home_offset % page_bytes != 0 ||
-      reinterpret_cast<std::uintptr_t>(address) % page_bytes != 0 || home_offset > have ||
-      n > have - home_offset) {
+  const std::uint64_t have = data_bytes();
+  if (n == 0 || n % page_bytes != 0 || data_offset % page_bytes != 0 ||
+      reinterpret_cast<std::uintptr_t>(address) % page_bytes != 0 || data_offset > have ||
+      n > have - data_offset) {
     return failure(Code::invalid, path_,
-                   "a view of " + number(n) + " bytes at " + number(home_offset),
+                   "a view of " + number(n) + " bytes at " + number(data_offset),
                    "whole pages within the data region's " + number(have) + " bytes");
   }
-  const auto offset = static_cast<off_t>(log_bytes_ + home_offset);
+  const auto offset = static_cast<off_t>(log_bytes_ + data_offset);
   const int both = PROT_READ | PROT_WRITE;
   void* p = MAP_FAILED;
   switch (kind) {
     case ViewKind::shared:
-      p = ::mmap(address, n, read_only_ ? PROT_READ : both, map_flags_ | MAP_FIXED, home_fd_,
+      p = ::mmap(address, n, read_only_ ? PROT_READ : both, map_flags_ | MAP_FIXED, data_fd_,
                  offset);
       break;
     case ViewKind::shared_read:
-      p = ::mmap(address, n, PROT_READ, map_flags_ | MAP_FIXED, home_fd_, offset);
+      p = ::mmap(address, n, PROT_READ, map_flags_ | MAP_FIXED, data_fd_, offset);
       break;
     case ViewKind::copy_on_write:
       if (!private_views_) {
         return failure(Code::unsupported, path_, "a device-dax, which refuses MAP_PRIVATE",
                        "a file", "keep the shadow in anonymous memory");
       }
-      p = ::mmap(address, n, both, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, home_fd_, offset);
+      p = ::mmap(address, n, both, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, data_fd_, offset);
       break;
     case ViewKind::fresh:
       p = ::mmap(address, n, both, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);

@@ -28,8 +28,8 @@ class MappedMedium : public Medium {
   ~MappedMedium() override;
   Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;
   Status allocate(std::uint64_t offset, std::uint64_t n) override;
-  Status grow(std::uint64_t home_bytes) override;
-  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+  Status grow(std::uint64_t data_bytes) override;
+  Status map_view(std::byte* address, std::uint64_t data_offset, std::uint64_t n,
                   ViewKind kind) override;
 
  protected:
@@ -54,9 +54,9 @@ class MappedMedium : public Medium {
     return allocated(ring.offset + at, first) && allocated(ring.offset, n - first);
   }
   /// Maps the log from `log_fd` at 0, reserves address space for the data region and maps its first
-  /// `home_bytes` from `home_fd` at log_bytes. path_, log_bytes_, read_only_ and map_flags_ must be
+  /// `data_bytes` from `data_fd` at log_bytes. path_, log_bytes_, read_only_ and map_flags_ must be
   /// set before.
-  Status map_all(int log_fd, int home_fd, std::uint64_t home_bytes, std::uint64_t max_home_bytes);
+  Status map_all(int log_fd, int data_fd, std::uint64_t data_bytes, std::uint64_t max_data_bytes);
 
   /// ALLOC-1: the file system gives bytes [from, to), whole pages of the log or the data region,
   /// their blocks; `full` if it has none left. Existing contents stay.
@@ -87,7 +87,7 @@ class MappedMedium : public Medium {
   Status stand_in_for_holes(std::byte* address, std::uint64_t offset, std::uint64_t n);
   Status map_allocated(std::uint64_t from, std::uint64_t n);
 
-  int log_fd_ = -1, home_fd_ = -1;  // owned by the concrete medium
+  int log_fd_ = -1, data_fd_ = -1;  // owned by the concrete medium
   std::byte* reserve_ = nullptr;
   std::uint64_t reserve_bytes_ = 0;
   struct Ring {

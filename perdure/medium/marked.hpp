@@ -157,14 +157,14 @@ class MarkedMedium : public MappedMedium {
  protected:
   MarkedMedium() = default;
 
-  /// Reserves marks for the log range and a data region of at most `max_home_bytes`; call it before
+  /// Reserves marks for the log range and a data region of at most `max_data_bytes`; call it before
   /// map_all().
-  Status init_marks(std::uint64_t max_home_bytes) {
-    if (Status s = marks_.reserve(path_, log_bytes_ + max_home_bytes); !s.ok()) return s;
+  Status init_marks(std::uint64_t max_data_bytes) {
+    if (Status s = marks_.reserve(path_, log_bytes_ + max_data_bytes); !s.ok()) return s;
     return marks_.cover(path_, log_bytes_);
   }
   [[nodiscard]] std::byte* address(std::uint64_t offset) const noexcept {
-    return offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_);
+    return offset < log_bytes_ ? log_ + offset : data_ + (offset - log_bytes_);
   }
 
  private:

@@ -4,7 +4,7 @@
 // through one.
 //
 // A pool file has two ranges: the log range [0, log_bytes) with the header copies and the logs, and
-// the data region [log_bytes, log_bytes + home_bytes). Both are whole multiples of 2 MiB where the
+// the data region [log_bytes, log_bytes + data_bytes). Both are whole multiples of 2 MiB where the
 // medium maps huge pages or writes directly. Offsets are file offsets.
 //
 // Perdure assumes of the hardware exactly this:
@@ -109,12 +109,12 @@ class Medium {
   /// Bytes of the log range; the data region begins at this offset.
   [[nodiscard]] std::uint64_t log_bytes() const noexcept { return log_bytes_; }
   /// Bytes that the data region has now.
-  [[nodiscard]] std::uint64_t home_bytes() const noexcept {
+  [[nodiscard]] std::uint64_t data_bytes() const noexcept {
     // The acquire pairs with the release in grow(): the new range is mapped.
-    return home_bytes_.load(std::memory_order_acquire);
+    return data_bytes_.load(std::memory_order_acquire);
   }
   /// Bytes that the data region may grow to.
-  [[nodiscard]] std::uint64_t max_home_bytes() const noexcept { return max_home_bytes_; }
+  [[nodiscard]] std::uint64_t max_data_bytes() const noexcept { return max_data_bytes_; }
   /// Whether it was opened for reading only.
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
 
@@ -128,10 +128,10 @@ class Medium {
   /// The bytes at a file offset as this process sees them now, durable or not. For READING only.
   /// The log range and the data region are each contiguous.
   [[nodiscard]] const std::byte* at(std::uint64_t offset) const noexcept {
-    return offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_);
+    return offset < log_bytes_ ? log_ + offset : data_ + (offset - log_bytes_);
   }
   /// The data region's first byte, as at() gives it.
-  [[nodiscard]] const std::byte* home() const noexcept { return home_; }
+  [[nodiscard]] const std::byte* data() const noexcept { return data_; }
 
   /// A cached store: visible to at() at once; durable after flush + fence, or at any earlier time
   /// (MEDIUM-2).
@@ -198,14 +198,14 @@ class Medium {
   /// Null means that everything is allocated, always.
   [[nodiscard]] const PageMap* pages() const noexcept { return pages_; }
 
-  /// Makes the data region `home_bytes` long: allocated on the medium (a full disk is an error here
+  /// Makes the data region `data_bytes` long: allocated on the medium (a full disk is an error here
   /// and never a SIGBUS later), zero, and mapped. On a device-dax it ends at a multiple of 2 MiB,
   /// and so may become longer. Existing contents stay where they are. The new length is durable
   /// before this returns.
-  virtual Status grow(std::uint64_t home_bytes) = 0;
-  /// Makes [home_offset, home_offset + n) of the data region appear at `address` (page-aligned),
+  virtual Status grow(std::uint64_t data_bytes) = 0;
+  /// Makes [data_offset, data_offset + n) of the data region appear at `address` (page-aligned),
   /// replacing what is mapped there.
-  virtual Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+  virtual Status map_view(std::byte* address, std::uint64_t data_offset, std::uint64_t n,
                           ViewKind kind) = 0;
 
   /// What has been asked of it since it was opened, by all threads.
@@ -246,11 +246,11 @@ class Medium {
   /// The log range's first byte, as at() gives it.
   std::byte* log_ = nullptr;
   /// The data region's first byte, as at() gives it.
-  std::byte* home_ = nullptr;
-  /// What log_bytes() and max_home_bytes() return.
-  std::uint64_t log_bytes_ = 0, max_home_bytes_ = 0;
-  /// What home_bytes() returns. grow() stores it, with release, when the new range is mapped.
-  std::atomic<std::uint64_t> home_bytes_{0};
+  std::byte* data_ = nullptr;
+  /// What log_bytes() and max_data_bytes() return.
+  std::uint64_t log_bytes_ = 0, max_data_bytes_ = 0;
+  /// What data_bytes() returns. grow() stores it, with release, when the new range is mapped.
+  std::atomic<std::uint64_t> data_bytes_{0};
   /// What append_unit() returns.
   std::size_t append_unit_ = line_bytes;
   /// What fence_is_sync() returns.
@@ -298,7 +298,7 @@ struct OpenMedium {
   std::string path;
   /// auto | file | dax | emulated; auto: dax where MAP_SYNC works, else file
   std::string kind = "auto";
-  /// make the file (`exists` if it exists), log_bytes + home_bytes long, filled with zeros
+  /// make the file (`exists` if it exists), log_bytes + data_bytes long, filled with zeros
   bool create = false;
   /// create: allocate nothing yet (ALLOC-1); otherwise everything, as always on a device
   bool sparse = false;
@@ -309,9 +309,9 @@ struct OpenMedium {
   /// Bytes of the log range. When opening: what the pool's header says.
   std::uint64_t log_bytes = 0;
   /// 0 when opening: the file's length beyond log_bytes, in whole pages
-  std::uint64_t home_bytes = 0;
-  /// address space reserved for growth; less than home_bytes: no growth
-  std::uint64_t max_home_bytes = 0;
+  std::uint64_t data_bytes = 0;
+  /// address space reserved for growth; less than data_bytes: no growth
+  std::uint64_t max_data_bytes = 0;
   Delays delays;  ///< emulated only
   /// file: how much of the log's beginning is read when opening; what lies behind it reads as zero
   /// until it is written. Less than everything where nothing will read it: the rings of a pool that

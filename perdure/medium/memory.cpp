@@ -43,7 +43,7 @@ std::string delay_text(const Delays& d) {
 template <class Delay>
 Result<std::unique_ptr<Medium>> make(MemoryTraits traits, FileHandle file, const OpenMedium& how) {
   auto medium = std::make_unique<MemoryMedium<Delay>>(std::move(traits), std::move(file), how);
-  if (Status s = medium->init(how.max_home_bytes); !s.ok()) return s;
+  if (Status s = medium->init(how.max_data_bytes); !s.ok()) return s;
   return std::unique_ptr<Medium>(std::move(medium));
 }
 
@@ -57,7 +57,7 @@ Status prepare_device(Medium& medium, const OpenMedium& how) {
     }
   }
   static const std::byte zeros[page_bytes] = {};
-  const std::uint64_t end = how.log_bytes + how.home_bytes;
+  const std::uint64_t end = how.log_bytes + how.data_bytes;
   for (std::uint64_t at = 0; at < end; at += page_bytes) medium.stream(at, zeros, page_bytes);
   return medium.fence();
 }
@@ -108,12 +108,12 @@ Status MemoryMedium<Delay>::learn_pages(std::uint64_t most) {
   if (file_.character_device) return {};
   if (Status s = keep_page_map(most); !s.ok()) return s;
   if (all_allocated_) {
-    note_allocated(0, log_bytes_ + file_.home_bytes);
+    note_allocated(0, log_bytes_ + file_.data_bytes);
     return {};
   }
   std::uint64_t end = 0;  // of the data part found last
   if (!sparse_) {
-    each_data(file_.fd.get(), 0, log_bytes_ + file_.home_bytes,
+    each_data(file_.fd.get(), 0, log_bytes_ + file_.data_bytes,
               [&](std::uint64_t from, std::uint64_t to) {
                 note_hole(std::min(end, log_bytes_), std::min(from, log_bytes_));
                 note_allocated(from, to);
@@ -198,13 +198,13 @@ Result<std::unique_ptr<Medium>> open_dax(const OpenMedium& how) {
   if (file->character_device) {
     if (how.path.rfind("/dev/dax", 0) != 0)
       return failure(Code::invalid, how.path, "a character device", "a regular file or /dev/dax*");
-    const std::uint64_t odd = (how.log_bytes | how.home_bytes) % device_unit;
+    const std::uint64_t odd = (how.log_bytes | how.data_bytes) % device_unit;
     if (odd != 0)
       return failure(Code::invalid, how.path, "sizes that are not whole 2 MiB pages",
                      "multiples of 2097152 on a device-dax");
     traits.map_unit = device_unit;
     traits.map_flags = MAP_SHARED;  // a device-dax is synchronous without MAP_SYNC
-    file->home_bytes = file->home_bytes / device_unit * device_unit;
+    file->data_bytes = file->data_bytes / device_unit * device_unit;
   } else {
     traits.map_flags = MAP_SHARED_VALIDATE | MAP_SYNC;
     traits.sync_metadata = true;

@@ -34,7 +34,7 @@ struct MemoryTraits {
 template <class Delay>
 class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   using Base = MarkedMedium<MemoryMedium<Delay>>;
-  using Base::address, Base::add, Base::home_, Base::log_, Base::log_bytes_, Base::map_flags_,
+  using Base::address, Base::add, Base::data_, Base::log_, Base::log_bytes_, Base::map_flags_,
       Base::path_, Base::row;
   using Base::keep_page_map, Base::note_allocated, Base::note_hole;
 
@@ -55,18 +55,18 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
     this->private_views_ = !file_.character_device;
   }
 
-  Status init(std::uint64_t max_home_bytes) {
-    const std::uint64_t max_home = std::max(file_.home_bytes, max_home_bytes);
-    if (Status s = learn_pages(log_bytes_ + max_home); !s.ok()) return s;
-    if (Status s = this->init_marks(max_home); !s.ok()) return s;
-    Status s = this->map_all(file_.fd.get(), file_.fd.get(), file_.home_bytes, max_home_bytes);
+  Status init(std::uint64_t max_data_bytes) {
+    const std::uint64_t max_data = std::max(file_.data_bytes, max_data_bytes);
+    if (Status s = learn_pages(log_bytes_ + max_data); !s.ok()) return s;
+    if (Status s = this->init_marks(max_data); !s.ok()) return s;
+    Status s = this->map_all(file_.fd.get(), file_.fd.get(), file_.data_bytes, max_data_bytes);
     if (s.ok()) base::note_mapped(log_, log_bytes_);
     return s;
   }
   ~MemoryMedium() override {
-    if (home_ == nullptr) return;
+    if (data_ == nullptr) return;
     base::note_unmapped(log_, log_bytes_);
-    base::note_unmapped(home_, this->home_bytes());
+    base::note_unmapped(data_, this->data_bytes());
     this->each_ring([](const std::byte* at, std::uint64_t n) { base::note_unmapped(at, 2 * n); });
   }
 
@@ -133,7 +133,7 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   static void step(Step) noexcept {}
   static constexpr bool leave_out(const char*, const void*) noexcept { return false; }
   void covered(std::uint64_t from, std::uint64_t to) noexcept {
-    base::note_mapped(home_ + from, to - from);
+    base::note_mapped(data_ + from, to - from);
   }
 
   Status extend(std::uint64_t from, std::uint64_t to) override;

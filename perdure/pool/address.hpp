@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Where in the address space a pool's view lies: chosen once, at creation, recorded in the header,
-// and kept free for all of max_home_bytes.
+// and kept free for all of max_data_bytes.
 //
 // Pools hold plain pointers, so a view always returns to its base. Slots are as large as the pool
 // may grow, rounded up to a power of two, in a range that the loader, the heap and the sanitizers

@@ -8,22 +8,22 @@
 namespace perdure::pool {
 namespace {
 
-std::uint64_t chunks_of(std::uint64_t home_bytes) noexcept { return home_bytes / chunk_bytes; }
+std::uint64_t chunks_of(std::uint64_t data_bytes) noexcept { return data_bytes / chunk_bytes; }
 
 // The bytes of these chunks that the data region has: its last chunk may be incomplete.
 std::uint64_t bytes_of(const medium::Medium& medium, std::uint64_t chunk,
                        std::uint64_t count) noexcept {
-  return std::min(medium.home_bytes(), (chunk + count) * chunk_bytes) -
-         std::min(medium.home_bytes(), chunk * chunk_bytes);
+  return std::min(medium.data_bytes(), (chunk + count) * chunk_bytes) -
+         std::min(medium.data_bytes(), chunk * chunk_bytes);
 }
 
 }  // namespace
 
-Status allocate_directory(medium::Medium& medium, std::uint64_t max_home_bytes,
-                          std::uint64_t home_bytes) {
+Status allocate_directory(medium::Medium& medium, std::uint64_t max_data_bytes,
+                          std::uint64_t data_bytes) {
   // Replay reads this many words around a span.
   constexpr std::uint64_t beyond = classes[small_classes - 1].chunks;
-  const std::uint64_t words = std::min(chunks_of(max_home_bytes), chunks_of(home_bytes) + beyond);
+  const std::uint64_t words = std::min(chunks_of(max_data_bytes), chunks_of(data_bytes) + beyond);
   return medium.allocate(medium.log_bytes() + directory_offset, words * 8);
 }
 
@@ -39,22 +39,22 @@ Status allocate_frame(medium::Medium& medium, const Header& header) {
                                    std::min<std::uint64_t>(header.ring_bytes, medium::page_bytes));
         !s.ok())
       return s;
-  return allocate_directory(medium, header.max_home_bytes, header.home_bytes);
+  return allocate_directory(medium, header.max_data_bytes, header.data_bytes);
 }
 
 Status allocate_used(medium::Medium& medium, const Header& header) {
   if (Status s = allocate_frame(medium, header); !s.ok()) return s;
-  const std::uint64_t home = medium.log_bytes(), end = chunks_of(header.home_bytes);
+  const std::uint64_t data = medium.log_bytes(), end = chunks_of(header.data_bytes);
   const auto used = [&](std::uint64_t chunk) {
     return __atomic_load_n(
-               reinterpret_cast<const std::uint64_t*>(medium.at(home + directory_word(chunk))),
+               reinterpret_cast<const std::uint64_t*>(medium.at(data + directory_word(chunk))),
                __ATOMIC_RELAXED) != 0;
   };
   // Goes from one gap in the allocation to the next: most pools have none, and their directory is
   // not read.
-  for (std::uint64_t chunk = first_chunk(header.max_home_bytes); chunk < end; ++chunk) {
+  for (std::uint64_t chunk = first_chunk(header.max_data_bytes); chunk < end; ++chunk) {
     const std::uint64_t at = chunk * chunk_bytes, left = end * chunk_bytes - at;
-    const std::uint64_t whole = medium.allocated_from(home + at, left);
+    const std::uint64_t whole = medium.allocated_from(data + at, left);
     if (whole == left) break;
     chunk += whole / chunk_bytes;
     std::uint64_t count = 0;
@@ -67,11 +67,11 @@ Status allocate_used(medium::Medium& medium, const Header& header) {
 }
 
 Targets::Targets(medium::Medium& medium, const Header& header)
-    : medium_(medium), max_home_bytes_(header.max_home_bytes) {
-  const std::uint64_t first = first_chunk(header.max_home_bytes) * chunk_bytes,
-                      home_bytes = medium.home_bytes();
-  if (home_bytes > first && !medium.allocated(medium.log_bytes() + first, home_bytes - first))
-    chunks_.resize((home_bytes + chunk_bytes - 1) / chunk_bytes);
+    : medium_(medium), max_data_bytes_(header.max_data_bytes) {
+  const std::uint64_t first = first_chunk(header.max_data_bytes) * chunk_bytes,
+                      data_bytes = medium.data_bytes();
+  if (data_bytes > first && !medium.allocated(medium.log_bytes() + first, data_bytes - first))
+    chunks_.resize((data_bytes + chunk_bytes - 1) / chunk_bytes);
 }
 
 void Targets::mark(std::uint64_t chunk, std::uint64_t count) noexcept {
@@ -81,16 +81,16 @@ void Targets::mark(std::uint64_t chunk, std::uint64_t count) noexcept {
 }
 
 void Targets::words(std::uint64_t offset, std::uint64_t n) noexcept {
-  if (n == 0 || offset >= medium_.home_bytes() || n > (medium_.home_bytes() - offset) / 8) return;
+  if (n == 0 || offset >= medium_.data_bytes() || n > (medium_.data_bytes() - offset) / 8) return;
   const std::uint64_t first = offset / chunk_bytes;
   mark(first, (offset + n * 8 - 1) / chunk_bytes + 1 - first);
 }
 
 void Targets::block(const HeapOp& op) noexcept {
-  if (!possible(op, medium_.home_bytes(), max_home_bytes_)) return;
+  if (!possible(op, medium_.data_bytes(), max_data_bytes_)) return;
   const bool large = op.cls == large_class;
   const std::uint64_t own = op.offset / chunk_bytes;
-  mark(large ? own : span_chunk_of(op.offset, classes[op.cls].chunks, first_chunk(max_home_bytes_)),
+  mark(large ? own : span_chunk_of(op.offset, classes[op.cls].chunks, first_chunk(max_data_bytes_)),
        large ? op.chunks : classes[op.cls].chunks);
 }
 

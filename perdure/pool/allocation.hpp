@@ -26,10 +26,10 @@
 
 namespace perdure::pool {
 
-/// Allocates the directory's words for a data region of `home_bytes`, and those after them that the
+/// Allocates the directory's words for a data region of `data_bytes`, and those after them that the
 /// application of a heap op may read (heap_apply.hpp).
-Status allocate_directory(medium::Medium& medium, std::uint64_t max_home_bytes,
-                          std::uint64_t home_bytes);
+Status allocate_directory(medium::Medium& medium, std::uint64_t max_data_bytes,
+                          std::uint64_t data_bytes);
 /// Allocates chunks [chunk, chunk + count) of the data region.
 Status allocate_chunks(medium::Medium& medium, std::uint64_t chunk, std::uint64_t count);
 /// Allocates the header copies, the rings' first pages, and the directory.
@@ -56,7 +56,7 @@ class Targets {
  private:
   void mark(std::uint64_t chunk, std::uint64_t count) noexcept;
   medium::Medium& medium_;
-  const std::uint64_t max_home_bytes_;
+  const std::uint64_t max_data_bytes_;
   std::vector<bool> chunks_;  // per chunk of the data region; empty if none must be named
 };
 

@@ -17,22 +17,22 @@ std::string number(std::uint64_t n) { return std::to_string(n); }
 
 class Auditor {
  public:
-  Auditor(const std::byte* home, const Header& header,
+  Auditor(const std::byte* data, const Header& header,
           const std::function<void(std::uint64_t, std::uint64_t)>& each_block,
           const medium::Medium* medium)
-      : home_(home),
+      : data_(data),
         medium_(medium),
         header_(header),
         each_block_(each_block),
-        first_(first_chunk(header.max_home_bytes)),
-        end_(header.home_bytes / chunk_bytes) {}
+        first_(first_chunk(header.max_data_bytes)),
+        end_(header.data_bytes / chunk_bytes) {}
 
   HeapAudit run() {
-    for (std::uint64_t c = 0; c < std::min(first_, header_.max_home_bytes / chunk_bytes); ++c)
+    for (std::uint64_t c = 0; c < std::min(first_, header_.max_data_bytes / chunk_bytes); ++c)
       if (load_word(c).bits != 0)
         problem(c, "a word " + number(load_word(c).bits) + " for a chunk of the directory", "0");
     for (std::uint64_t c = first_; c < end_;) c += structure(c);
-    for (std::uint64_t c = std::max(end_, first_); c < header_.max_home_bytes / chunk_bytes; ++c)
+    for (std::uint64_t c = std::max(end_, first_); c < header_.max_data_bytes / chunk_bytes; ++c)
       if (load_word(c).bits != 0)
         problem(c, "a word " + number(load_word(c).bits) + " beyond the data region's end", "0");
     if (header_.root_bytes != 0 && !root_found_) {
@@ -52,7 +52,7 @@ class Auditor {
     std::uint64_t v = 0;
     if (medium_ != nullptr && !medium_->allocated(medium_->log_bytes() + offset, sizeof v))
       return v;
-    std::memcpy(&v, home_ + offset, sizeof v);
+    std::memcpy(&v, data_ + offset, sizeof v);
     return v;
   }
   [[nodiscard]] ChunkWord load_word(std::uint64_t chunk) const {
@@ -149,7 +149,7 @@ class Auditor {
     return w.count();
   }
 
-  const std::byte* home_;
+  const std::byte* data_;
   const medium::Medium* medium_;
   const Header& header_;
   const std::function<void(std::uint64_t, std::uint64_t)>& each_block_;
@@ -161,16 +161,16 @@ class Auditor {
 }  // namespace
 
 HeapAudit audit_heap(
-    const std::byte* home, const Header& header,
+    const std::byte* data, const Header& header,
     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block,
     const medium::Medium* medium) {
-  if (header.home_bytes < first_chunk(header.max_home_bytes) * chunk_bytes) {
+  if (header.data_bytes < first_chunk(header.max_data_bytes) * chunk_bytes) {
     HeapAudit broken;
-    broken.problems.push_back("header: a data region of " + number(header.home_bytes) +
+    broken.problems.push_back("header: a data region of " + number(header.data_bytes) +
                               " bytes is less than its directory");
     return broken;
   }
-  return Auditor(home, header, each_block, medium).run();
+  return Auditor(data, header, each_block, medium).run();
 }
 
 }  // namespace perdure::pool

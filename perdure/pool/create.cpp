@@ -53,21 +53,21 @@ Status check_request(const OpenFile& how, const Identity& who, std::uint32_t rin
   return {};
 }
 
-// Computes max_home_bytes and home_bytes.
-Status plan_home(const OpenFile& how, const Identity& who, Plan& plan) {
-  plan.max_home_bytes = round_up(std::min(how.max_bytes, max_home_limit), chunk_bytes);
-  if (how.max_bytes > max_home_limit)
+// Computes max_data_bytes and data_bytes.
+Status plan_data(const OpenFile& how, const Identity& who, Plan& plan) {
+  plan.max_data_bytes = round_up(std::min(how.max_bytes, max_data_limit), chunk_bytes);
+  if (how.max_bytes > max_data_limit)
     return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes",
-                   "at most " + number(max_home_limit));
+                   "at most " + number(max_data_limit));
   const std::uint64_t least =
-      (first_chunk(plan.max_home_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1)) *
+      (first_chunk(plan.max_data_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1)) *
       chunk_bytes;
-  if (plan.max_home_bytes < least)
+  if (plan.max_data_bytes < least)
     return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes",
                    "at least " + number(least) + " for this root object");
   const std::uint64_t wanted =
       std::max(round_up(how.initial_bytes, chunk_bytes), least + room_at_birth * chunk_bytes);
-  plan.home_bytes = std::min(wanted, plan.max_home_bytes);
+  plan.data_bytes = std::min(wanted, plan.max_data_bytes);
   return {};
 }
 
@@ -100,9 +100,9 @@ void store_zeros(medium::Medium& medium, std::uint64_t offset, std::uint64_t n) 
 
 // The data region of a pool under creation, through its medium. Each store is also flushed, and the
 // caller fences at the end. Used by one thread.
-class NewHome final : public HeapTarget {
+class NewDataRegion final : public HeapTarget {
  public:
-  NewHome(medium::Medium& medium, std::uint64_t log_bytes) noexcept
+  NewDataRegion(medium::Medium& medium, std::uint64_t log_bytes) noexcept
       : medium_(medium), log_bytes_(log_bytes) {}
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(medium_.at(log_bytes_ + offset)),
@@ -204,9 +204,9 @@ Result<Plan> plan_pool(const OpenFile& how, const Identity& who) {
   Plan plan;
   plan.rings = how.rings != 0 ? how.rings : who.rings;
   if (Status s = check_request(how, who, plan.rings); !s.ok()) return s;
-  if (how.log_bytes > max_home_limit)
+  if (how.log_bytes > max_data_limit)
     return failure(Code::invalid, how.path, "a log of " + number(how.log_bytes) + " bytes",
-                   "at most " + number(max_home_limit));
+                   "at most " + number(max_data_limit));
   const std::uint64_t rings = std::max<std::uint64_t>(plan.rings, 1);
   if (how.log_bytes == 0) {
     plan.ring_bytes = (default_log - first_ring) / rings / 4096 * 4096;
@@ -216,7 +216,7 @@ Result<Plan> plan_pool(const OpenFile& how, const Identity& who) {
     plan.log_bytes = round_up(first_ring + plan.ring_bytes * plan.rings, medium::region_align);
   }
   if (plan.rings == 0) plan.ring_bytes = 0;
-  if (Status s = plan_home(how, who, plan); !s.ok()) return s;
+  if (Status s = plan_data(how, who, plan); !s.ok()) return s;
   return plan;
 }
 
@@ -226,14 +226,14 @@ Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Id
   if (Status s = check_request(how, who, plan.rings); !s.ok()) return s;
   OpenFile sized = how;
   sized.max_bytes =
-      std::max(medium.max_home_bytes(), medium.home_bytes()) / chunk_bytes * chunk_bytes;
-  if (Status s = plan_home(sized, who, plan); !s.ok()) return s;
+      std::max(medium.max_data_bytes(), medium.data_bytes()) / chunk_bytes * chunk_bytes;
+  if (Status s = plan_data(sized, who, plan); !s.ok()) return s;
   const std::uint64_t least =
-      first_chunk(plan.max_home_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1);
-  plan.home_bytes = medium.home_bytes() / chunk_bytes * chunk_bytes;
-  if (plan.home_bytes < least * chunk_bytes)
+      first_chunk(plan.max_data_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1);
+  plan.data_bytes = medium.data_bytes() / chunk_bytes * chunk_bytes;
+  if (plan.data_bytes < least * chunk_bytes)
     return failure(Code::invalid, how.path,
-                   "a medium whose data region has " + number(medium.home_bytes()) + " bytes",
+                   "a medium whose data region has " + number(medium.data_bytes()) + " bytes",
                    "at least " + number(least * chunk_bytes));
   plan.log_bytes = medium.log_bytes();
   const std::uint64_t rings = std::max<std::uint64_t>(plan.rings, 1);
@@ -261,14 +261,14 @@ Result<Plan> plan_on_device(std::uint64_t bytes, const OpenFile& how, const Iden
   // A device can be mapped only in pieces of its alignment.
   plan->ring_bytes = round_up(plan->ring_bytes, medium::region_align);
   plan->log_bytes = round_up(first_ring + plan->ring_bytes * plan->rings, medium::region_align);
-  const std::uint64_t least = plan->log_bytes + round_up(plan->home_bytes, medium::region_align);
+  const std::uint64_t least = plan->log_bytes + round_up(plan->data_bytes, medium::region_align);
   if (bytes < least)
     return failure(Code::full, how.path, "a device of " + number(bytes) + " bytes",
                    "at least " + number(least), "ask for a smaller log");
   // A device has its size from the start: the data region is all of it, as far as max_size allows.
-  plan->home_bytes =
+  plan->data_bytes =
       std::min((bytes - plan->log_bytes) / medium::region_align * medium::region_align,
-               plan->max_home_bytes);
+               plan->max_data_bytes);
   return plan;
 }
 
@@ -290,12 +290,12 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   h.endian = endian_mark;
   if (Status s = fresh_uuid(h.uuid, how.uuid_seed); !s.ok()) return s;
   std::memcpy(h.engine, who.engine.data(), who.engine.size());
-  auto range = how.base != 0 ? AddressRange::reserve(how.base, plan.max_home_bytes, how.path)
-                             : AddressRange::choose(h.uuid, plan.max_home_bytes, how.path);
+  auto range = how.base != 0 ? AddressRange::reserve(how.base, plan.max_data_bytes, how.path)
+                             : AddressRange::choose(h.uuid, plan.max_data_bytes, how.path);
   if (!range.ok()) return range.status();
   space = std::move(*range);
   h.base = space.base();
-  h.max_home_bytes = plan.max_home_bytes;
+  h.max_data_bytes = plan.max_data_bytes;
   h.log_bytes = plan.log_bytes;
   h.ring_bytes = plan.ring_bytes;
   h.ring_count = plan.rings;
@@ -306,12 +306,12 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   h.fingerprint = base::hash_bytes(who.layout.data(), who.layout.size(), 0);
   if (!who.field_names.empty()) set_field_names(h, who.field_names);
   h.root_bytes = who.root_bytes;
-  h.home_bytes = plan.home_bytes;
+  h.data_bytes = plan.data_bytes;
   h.clean = 1;
   h.heap_exact = 1;
   h.created_unix = how.uuid_seed != 0 ? 0 : static_cast<std::uint64_t>(std::time(nullptr));
 
-  const std::uint64_t objects = first_chunk(plan.max_home_bytes) * chunk_bytes;
+  const std::uint64_t objects = first_chunk(plan.max_data_bytes) * chunk_bytes;
   if (!blank) {  // clears old contents: there must be no header, no directory and no root
     store_zeros(medium, header_a, sizeof h);
     store_zeros(medium, header_b, sizeof h);
@@ -324,7 +324,7 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   }
   if (Status s = allocate_frame(medium, h); !s.ok()) return s;
   if (how.initial_bytes != 0)  // an explicit size is allocated at once, not only promised
-    if (Status s = allocate_chunks(medium, 0, h.home_bytes / chunk_bytes); !s.ok()) return s;
+    if (Status s = allocate_chunks(medium, 0, h.data_bytes / chunk_bytes); !s.ok()) return s;
   if (who.root_bytes != 0) {
     const std::uint32_t cls = size_class(who.root_bytes);
     h.root_offset = objects + (cls == large_class ? 0 : classes[cls].first);
@@ -332,12 +332,12 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
         !s.ok())
       return s;
     const HeapOp op = root_op(h);
-    NewHome home(medium, plan.log_bytes);
-    apply(home, op, h.max_home_bytes);
+    NewDataRegion data(medium, plan.log_bytes);
+    apply(data, op, h.max_data_bytes);
     h.heap_used = op_bytes(op);
   }
   // FEATURE-1: a program that stores without asking for blocks must not write this pool.
-  if (!medium.allocated(0, plan.log_bytes + plan.home_bytes)) set_feature(h, Feature::small_logs);
+  if (!medium.allocated(0, plan.log_bytes + plan.data_bytes)) set_feature(h, Feature::small_logs);
   // The data region is durable before the header that makes it a pool's.
   if (Status s = medium.fence(); !s.ok()) return s;
   if (Status s = write_header(medium, h, false); !s.ok()) return s;
@@ -400,8 +400,8 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     m.sparse = true;
     m.direct = how.direct;
     m.log_bytes = plan->log_bytes;
-    m.home_bytes = plan->home_bytes;
-    m.max_home_bytes = plan->home_bytes;
+    m.data_bytes = plan->data_bytes;
+    m.max_data_bytes = plan->data_bytes;
     m.delays = how.delays;
     cleaner.file_made = true;
     auto medium = medium::open_medium(m);
@@ -476,8 +476,8 @@ Status create_on_device(const FileLock& lock, const OpenFile& how, const Identit
   m.path = how.path;
   m.kind = how.medium;
   m.log_bytes = plan->log_bytes;
-  m.home_bytes = plan->home_bytes;
-  m.max_home_bytes = plan->home_bytes;
+  m.data_bytes = plan->data_bytes;
+  m.max_data_bytes = plan->data_bytes;
   m.delays = how.delays;
   auto medium = medium::open_medium(m);
   if (!medium.ok()) return medium.status();

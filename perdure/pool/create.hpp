@@ -23,7 +23,7 @@ namespace perdure::pool {
 
 /// The sizes of a new pool.
 struct Plan {
-  std::uint64_t log_bytes = 0, ring_bytes = 0, home_bytes = 0, max_home_bytes = 0;
+  std::uint64_t log_bytes = 0, ring_bytes = 0, data_bytes = 0, max_data_bytes = 0;
   std::uint32_t rings = 0;
 };
 Result<Plan> plan_pool(const OpenFile& how, const Identity& who);

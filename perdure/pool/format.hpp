@@ -67,7 +67,7 @@ struct Header {
   std::uint8_t uuid[16];
   char engine[32];     ///< registry name, zero padded
   std::uint64_t base;  ///< the address at which the view is mapped
-  std::uint64_t max_home_bytes;
+  std::uint64_t max_data_bytes;
   std::uint64_t log_bytes;   ///< length of the log range: the data region starts there
   std::uint64_t ring_bytes;  ///< each ring's length
   std::uint32_t ring_count;
@@ -83,7 +83,7 @@ struct Header {
   std::uint64_t fingerprint;
 
   std::uint64_t sequence;    ///< rises at every write of the header
-  std::uint64_t home_bytes;  ///< the data region's length; it grows
+  std::uint64_t data_bytes;  ///< the data region's length; it grows
   std::uint64_t epoch;       ///< HEADER-2
   /// The checkpoint id: the data region holds every transaction with id <= applied, and the log
   /// records above it are replayed.
@@ -149,7 +149,7 @@ inline constexpr std::uint64_t chunk_bytes = 64 << 10;
 /// The data region's first page is reserved and zero: offset 0 is never an object.
 inline constexpr std::uint64_t directory_offset = 4096;
 
-inline constexpr std::uint64_t max_home_limit = 1ULL << 43;  ///< the limit of a log entry's offset
+inline constexpr std::uint64_t max_data_limit = 1ULL << 43;  ///< the limit of a log entry's offset
 
 /// Chunk n is [n * chunk_bytes, (n + 1) * chunk_bytes) of the data region. The directory has a word
 /// for every chunk that the data region may ever have.
@@ -158,8 +158,8 @@ inline constexpr std::uint64_t max_home_limit = 1ULL << 43;  ///< the limit of a
 }
 /// The first chunk that can hold objects. The chunks before it hold the first page and the
 /// directory; their words stay zero.
-[[nodiscard]] constexpr std::uint64_t first_chunk(std::uint64_t max_home_bytes) noexcept {
-  return (directory_offset + max_home_bytes / chunk_bytes * 8 + chunk_bytes - 1) / chunk_bytes;
+[[nodiscard]] constexpr std::uint64_t first_chunk(std::uint64_t max_data_bytes) noexcept {
+  return (directory_offset + max_data_bytes / chunk_bytes * 8 + chunk_bytes - 1) / chunk_bytes;
 }
 
 /// One word per chunk. Kind 0: free. Kind 1, small: first chunk of a span of `count` chunks, cut

@@ -21,15 +21,15 @@ std::string number(std::uint64_t n) { return std::to_string(n); }
 // Names the first number in a header with a valid checksum that can't be right; empty if all agree.
 std::string contradiction(const Header& h) {
   if (h.base % 4096 != 0) return "base " + number(h.base) + " is not a multiple of 4096";
-  if (h.max_home_bytes % chunk_bytes != 0 || h.max_home_bytes > max_home_limit)
-    return "max_home_bytes " + number(h.max_home_bytes);
-  if (h.home_bytes % 4096 != 0 || h.home_bytes > h.max_home_bytes)
-    return "home_bytes " + number(h.home_bytes);
-  if (h.home_bytes < first_chunk(h.max_home_bytes) * chunk_bytes)
-    return "home_bytes " + number(h.home_bytes) + " is less than its directory";
+  if (h.max_data_bytes % chunk_bytes != 0 || h.max_data_bytes > max_data_limit)
+    return "max_data_bytes " + number(h.max_data_bytes);
+  if (h.data_bytes % 4096 != 0 || h.data_bytes > h.max_data_bytes)
+    return "data_bytes " + number(h.data_bytes);
+  if (h.data_bytes < first_chunk(h.max_data_bytes) * chunk_bytes)
+    return "data_bytes " + number(h.data_bytes) + " is less than its directory";
   if (h.ring_count > static_cast<std::uint32_t>(max_rings))
     return "ring_count " + number(h.ring_count);
-  if (h.ring_bytes % 4096 != 0 || h.log_bytes % 4096 != 0 || h.log_bytes > max_home_limit)
+  if (h.ring_bytes % 4096 != 0 || h.log_bytes % 4096 != 0 || h.log_bytes > max_data_limit)
     return "log_bytes " + number(h.log_bytes);
   if (h.log_bytes < first_ring ||
       (h.ring_count != 0 && h.ring_bytes > (h.log_bytes - first_ring) / h.ring_count))
@@ -50,7 +50,7 @@ std::string contradiction(const Header& h) {
   if (h.layout_bytes > layout_capacity) return "layout_bytes " + number(h.layout_bytes);
   if (h.field_names_bytes > field_names_capacity)
     return "field_names_bytes " + number(h.field_names_bytes);
-  if (h.root_offset > h.home_bytes || h.root_bytes > h.home_bytes - h.root_offset)
+  if (h.root_offset > h.data_bytes || h.root_bytes > h.data_bytes - h.root_offset)
     return "a root object outside the data region";
   return {};
 }
@@ -105,8 +105,8 @@ Status refuse(const std::string& path, const ChosenHeader& c, const Header* a, c
 }
 
 Status check_length(const std::string& path, const Header& h, std::uint64_t file_bytes) {
-  return file_bytes < h.log_bytes + h.home_bytes
-             ? cut_short(path, file_bytes, h.log_bytes + h.home_bytes)
+  return file_bytes < h.log_bytes + h.data_bytes
+             ? cut_short(path, file_bytes, h.log_bytes + h.data_bytes)
              : Status();
 }
 
@@ -275,7 +275,7 @@ Result<ChosenHeader> read_header(const std::string& path, int fd) {
 }
 
 Result<ChosenHeader> read_header(const medium::Medium& medium) {
-  const std::uint64_t bytes = medium.log_bytes() + medium.home_bytes();
+  const std::uint64_t bytes = medium.log_bytes() + medium.data_bytes();
   if (medium.log_bytes() < header_b + sizeof(Header))
     return cut_short(medium.path(), bytes, header_b + sizeof(Header));
   Header a, b;

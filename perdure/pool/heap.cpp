@@ -40,11 +40,11 @@ struct Heap::Search {
 struct Heap::Impl {
   Impl(OpenPool& p, std::byte* view)
       : pool(p),
-        central(view, p.header().max_home_bytes,
+        central(view, p.header().max_data_bytes,
                 [&p](std::uint64_t chunk, std::uint64_t count) {
                   return allocate_chunks(p.medium(), chunk, count);
                 }),
-        max_home(p.header().max_home_bytes),
+        max_data(p.header().max_data_bytes),
         root(p.header().root_offset),
         used_is_exact(p.header().heap_exact != 0),
         used_at_opening(p.header().heap_used) {}
@@ -52,7 +52,7 @@ struct Heap::Impl {
   mutable std::mutex mutex;
   Central central;
   // These fields of the header never change (other fields do, under a lock that we don't take).
-  const std::uint64_t max_home, root;
+  const std::uint64_t max_data, root;
   const bool used_is_exact;  // otherwise used_at_opening is a hint (heap_used in the header)
   const std::uint64_t used_at_opening;
   std::atomic<std::int64_t> used_apart{0};  // noted there if there was no memory for a row
@@ -66,13 +66,13 @@ struct Heap::Impl {
                    "data offset " + number(offset) + ": another transaction is freeing that block",
                    "a block that no other transaction frees");
   }
-  // Grows the data region by `chunks`, or as far as max_home allows (free chunks at its end count
+  // Grows the data region by `chunks`, or as far as max_data allows (free chunks at its end count
   // too).
   Status grow(std::uint64_t chunks) {
-    const std::uint64_t home = pool.home_bytes();
-    Status s = pool.grow(home + chunks * chunk_bytes);
-    if (s.code() != Code::full || home == max_home) return s;
-    return pool.grow(std::min(max_home, home + (chunks + 1) / 2 * chunk_bytes)).ok() ? Status() : s;
+    const std::uint64_t data = pool.data_bytes();
+    Status s = pool.grow(data + chunks * chunk_bytes);
+    if (s.code() != Code::full || data == max_data) return s;
+    return pool.grow(std::min(max_data, data + (chunks + 1) / 2 * chunk_bytes)).ok() ? Status() : s;
   }
   // The op that frees the block that starts at `offset`, according to the view.
   Result<HeapOp> find(std::uint64_t offset) const;
@@ -128,9 +128,9 @@ Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
                    "open it for writing");
   const std::uint32_t cls = size_class(bytes);
   if (cls == large_class) {
-    if (bytes > heap.max_home)
+    if (bytes > heap.max_data)
       return failure(Code::full, heap.pool.path(), "a block of " + number(bytes) + " bytes",
-                     "less than the pool's max_size of " + number(heap.max_home));
+                     "less than the pool's max_size of " + number(heap.max_data));
     return reserve_chunks((bytes + chunk_bytes - 1) / chunk_bytes);
   }
   Row* const row = make_row();
@@ -142,7 +142,7 @@ Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
     std::unique_lock lock(heap.mutex);
     do {
       row->count[cls] +=
-          heap.central.take_blocks(cls, batch_of(cls), row->blocks[cls], heap.pool.home_bytes());
+          heap.central.take_blocks(cls, batch_of(cls), row->blocks[cls], heap.pool.data_bytes());
       // Growth by 2 * span - 1 chunks: a whole span fits, wherever the data region ends.
     } while (row->count[cls] == 0 && find_more(search, lock, 2 * span - 1));
   }
@@ -164,7 +164,7 @@ Result<HeapOp> Heap::reserve_chunks(std::uint64_t chunks) {
   Search search;
   std::unique_lock lock(heap.mutex);
   do {
-    if (const std::uint64_t chunk = heap.central.take_chunks(chunks, heap.pool.home_bytes());
+    if (const std::uint64_t chunk = heap.central.take_chunks(chunks, heap.pool.data_bytes());
         chunk != 0)
       return HeapOp{chunk * chunk_bytes, large_class, static_cast<std::uint32_t>(chunks), true};
   } while (find_more(search, lock, chunks));
@@ -217,7 +217,7 @@ bool Heap::find_more(Search& search, std::unique_lock<std::mutex>& lock, std::ui
 // has been read. They may have grown the pool or given blocks back, so the caller must look again,
 // whether this step found an empty span or not.
 bool Heap::look(std::unique_lock<std::mutex>& lock) {
-  if (impl_->central.look_for_empty(look_step, impl_->pool.home_bytes()) == 0) return false;
+  if (impl_->central.look_for_empty(look_step, impl_->pool.data_bytes()) == 0) return false;
   lock.unlock();
   lock.lock();
   return true;
@@ -227,9 +227,9 @@ bool Heap::look(std::unique_lock<std::mutex>& lock) {
 // cost a look at each of its spans. So when the region grows, either it was at most twice as large
 // as what is used, or it had no span without a block.
 bool Heap::grows_without_a_search() const noexcept {
-  const std::uint64_t home = impl_->pool.home_bytes(),
-                      objects = home - impl_->central.first() * chunk_bytes;
-  return impl_->used_is_exact && home < impl_->max_home && used_bytes() > objects / 2;
+  const std::uint64_t data = impl_->pool.data_bytes(),
+                      objects = data - impl_->central.first() * chunk_bytes;
+  return impl_->used_is_exact && data < impl_->max_data && used_bytes() > objects / 2;
 }
 
 // --- giving back ---------------------------------------------------------------------------------
@@ -280,8 +280,8 @@ void Heap::reusable(const HeapOp& op) noexcept {
 // --- looking up ----------------------------------------------------------------------------------
 
 Result<HeapOp> Heap::Impl::find(std::uint64_t offset) const {
-  const std::uint64_t home = pool.home_bytes(), chunk = offset / chunk_bytes;
-  if (offset >= home || chunk < central.first()) return invalid(offset, "not in the heap");
+  const std::uint64_t data = pool.data_bytes(), chunk = offset / chunk_bytes;
+  if (offset >= data || chunk < central.first()) return invalid(offset, "not in the heap");
   ChunkWord w = central.word(chunk);
   std::uint64_t head = chunk;
   if (w.kind() == ChunkWord::rest && w.count() <= chunk - central.first()) {
@@ -289,7 +289,7 @@ Result<HeapOp> Heap::Impl::find(std::uint64_t offset) const {
     w = central.word(head);
   }
   if (w.kind() == ChunkWord::large && head == chunk && offset % chunk_bytes == 0 &&
-      w.count() <= home / chunk_bytes - chunk)
+      w.count() <= data / chunk_bytes - chunk)
     return HeapOp{offset, large_class, static_cast<std::uint32_t>(w.count()), false};
   if (w.kind() != ChunkWord::small || w.size_class() >= small_classes)
     return invalid(offset, w.kind() == ChunkWord::free ? "free memory" : "inside another block");
@@ -324,7 +324,7 @@ Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
   if (__builtin_expect(span == nullptr, 0)) {
     const std::lock_guard guard(heap.mutex);
     span = heap.central.open_span(span_chunk_of(offset, span_chunks(op->cls), heap.central.first()),
-                                  heap.pool.home_bytes());
+                                  heap.pool.data_bytes());
     // Damage, or a doomed transaction's free: the span has been given up, and what find() took for
     // its bitmap is another object's data.
     if (span == nullptr)

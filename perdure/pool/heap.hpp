@@ -66,7 +66,7 @@ struct HeapOp {
 /// Where ops are applied: 8-byte words of the data region, by offset. The engine's view target
 /// preserves every other transaction's bits and marks the line; targets for the data region store
 /// through the medium. Existing targets: MemoryTarget, StagedTarget (heap_apply.hpp),
-/// log::HomeWriter.
+/// log::DataWriter.
 class HeapTarget {
  public:
   virtual ~HeapTarget();
@@ -83,14 +83,14 @@ class HeapTarget {
   /// target whose replay() is true must override it.
   virtual void fence(std::uint64_t /*offset*/, std::uint64_t /*n*/) {}
 };
-/// Applies one op. `max_home_bytes` comes from the header. If a clear's span has meanwhile become
+/// Applies one op. `max_data_bytes` comes from the header. If a clear's span has meanwhile become
 /// something else (the data region was newer), the clear sets that structure free: the ops that
 /// made it are replayed after this one. Hot paths use apply_op (heap_apply.hpp), the same without
 /// virtual calls.
-void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes);
+void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_data_bytes);
 /// Can this be an op of a pool of that size? Recovery asks before it applies what a log says.
-[[nodiscard]] bool possible(const HeapOp& op, std::uint64_t home_bytes,
-                            std::uint64_t max_home_bytes) noexcept;
+[[nodiscard]] bool possible(const HeapOp& op, std::uint64_t data_bytes,
+                            std::uint64_t max_data_bytes) noexcept;
 /// The same, as a Status: `corrupt` if it can't.
 Status check_op(const HeapOp& op, const Header& header, const std::string& path);
 
@@ -189,8 +189,8 @@ class Heap {
 };
 
 /// The result of an audit of the heap's persistent state. The audit is a plain function of the
-/// bytes; no pool need be open (`home` = start of the data region, or of a view of it). `medium` is
-/// the one that `home` lies on. Pages that it knows to be holes count as zeros and are not read: on
+/// bytes; no pool need be open (`data` = start of the data region, or of a view of it). `medium` is
+/// the one that `data` lies on. Pages that it knows to be holes count as zeros and are not read: on
 /// tmpfs reading one through a mapping would take a page, which a full disk does not have. With
 /// null everything is read.
 struct HeapAudit {
@@ -199,7 +199,7 @@ struct HeapAudit {
   std::vector<std::string> problems;
 };
 HeapAudit audit_heap(
-    const std::byte* home, const Header& header,
+    const std::byte* data, const Header& header,
     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block = {},
     const medium::Medium* medium = nullptr);
 

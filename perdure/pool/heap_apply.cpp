@@ -96,9 +96,9 @@ std::unique_lock<std::mutex> lock_directory(const HeapTarget& target) {
 }
 
 void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls,
-               std::uint64_t max_home_bytes) {
+               std::uint64_t max_data_bytes) {
   const ClassInfo& info = classes[cls];
-  const std::uint64_t chunks = max_home_bytes / chunk_bytes,
+  const std::uint64_t chunks = max_data_bytes / chunk_bytes,
                       end = std::min(chunk + info.chunks, chunks);
   // Another thread has made it meanwhile.
   if (!target.replay() && load_word(target, chunk) == span_word(cls)) return;
@@ -113,30 +113,30 @@ void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls,
     target.fence(chunk * chunk_bytes, info.first);
   }
   store_words(target, chunk, end, span_word(cls));
-  if (target.replay()) clear_debris(target, chunk, end, first_chunk(max_home_bytes), chunks);
+  if (target.replay()) clear_debris(target, chunk, end, first_chunk(max_data_bytes), chunks);
 }
 
 void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count,
-              std::uint64_t max_home_bytes) {
-  const std::uint64_t chunks = max_home_bytes / chunk_bytes, end = std::min(chunk + count, chunks);
+              std::uint64_t max_data_bytes) {
+  const std::uint64_t chunks = max_data_bytes / chunk_bytes, end = std::min(chunk + count, chunks);
   // A newer structure that also lies beside these chunks is made again, whole, by its own ops.
   for (std::uint64_t c = chunk; c < end; ++c)
     if (target.load(directory_word(c)) != 0) target.store(directory_word(c), 0);
 }
 
-void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes) {
-  const std::uint64_t chunk = op.offset / chunk_bytes, chunks = max_home_bytes / chunk_bytes;
+void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_data_bytes) {
+  const std::uint64_t chunk = op.offset / chunk_bytes, chunks = max_data_bytes / chunk_bytes;
   const auto lock = lock_directory(target);
   const ChunkWord head = ChunkWord::make(ChunkWord::large, 0, op.chunks);
   if (!op.set) {
     if (target.replay() || load_word(target, chunk) == head)
-      set_free(target, chunk, op.chunks, max_home_bytes);
+      set_free(target, chunk, op.chunks, max_data_bytes);
     return;
   }
   const std::uint64_t end = std::min(chunk + op.chunks, chunks);
   clear_overlaps(target, chunk, end, chunks);
   store_words(target, chunk, end, head);
-  if (target.replay()) clear_debris(target, chunk, end, first_chunk(max_home_bytes), chunks);
+  if (target.replay()) clear_debris(target, chunk, end, first_chunk(max_data_bytes), chunks);
 }
 
 }  // namespace detail
@@ -145,7 +145,7 @@ HeapTarget::~HeapTarget() = default;
 
 void StagedTarget::write() {
   const auto put = [this](std::uint64_t offset, std::uint64_t value) {
-    if (home_.load(offset) != value) home_.store(offset, value);
+    if (data_.load(offset) != value) data_.store(offset, value);
   };
   const auto in_directory = [this](std::uint64_t offset) { return offset < directory_end_; };
   const auto in_bitmap = [this](std::uint64_t offset) {
@@ -161,36 +161,36 @@ void StagedTarget::write() {
       std::max(directory_end_, words_.empty() ? 0 : words_.rbegin()->first + 8);
   // mutant: staged-bitmaps-fence
   // HEAP-4: the bitmaps are durable before the words that name their spans.
-  home_.fence(directory_end_, end - directory_end_);
+  data_.fence(directory_end_, end - directory_end_);
   for (const auto& [offset, value] : words_)
     if (in_directory(offset)) put(offset, value);
 }
 
-void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes) {
-  apply_op(target, op, max_home_bytes);
+void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_data_bytes) {
+  apply_op(target, op, max_data_bytes);
 }
 
-bool possible(const HeapOp& op, std::uint64_t home_bytes, std::uint64_t max_home_bytes) noexcept {
-  const std::uint64_t first = first_chunk(max_home_bytes) * chunk_bytes;
-  if (op.offset < first || op.offset >= home_bytes) return false;
+bool possible(const HeapOp& op, std::uint64_t data_bytes, std::uint64_t max_data_bytes) noexcept {
+  const std::uint64_t first = first_chunk(max_data_bytes) * chunk_bytes;
+  if (op.offset < first || op.offset >= data_bytes) return false;
   if (op.cls == large_class)
     return op.offset % chunk_bytes == 0 && op.chunks != 0 &&
-           op.chunks <= (home_bytes - op.offset) / chunk_bytes;
+           op.chunks <= (data_bytes - op.offset) / chunk_bytes;
   if (op.cls >= small_classes) return false;
   const ClassInfo& info = classes[op.cls];
   const std::uint64_t span =
       span_chunk_of(op.offset, info.chunks, first / chunk_bytes) * chunk_bytes;
-  return span + info.chunks * chunk_bytes <= home_bytes &&
+  return span + info.chunks * chunk_bytes <= data_bytes &&
          block_index(info, op.offset - span) < info.blocks;
 }
 
 Status check_op(const HeapOp& op, const Header& header, const std::string& path) {
-  if (possible(op, header.home_bytes, header.max_home_bytes)) return {};
+  if (possible(op, header.data_bytes, header.max_data_bytes)) return {};
   return failure(
       Code::corrupt, path,
       "a heap record of class " + std::to_string(op.cls) + " at data offset " +
           std::to_string(op.offset),
-      "a block of the heap, in a data region of " + std::to_string(header.home_bytes) + " bytes",
+      "a block of the heap, in a data region of " + std::to_string(header.data_bytes) + " bytes",
       "restore the pool from a copy");
 }
 

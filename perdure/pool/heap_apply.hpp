@@ -34,10 +34,10 @@ namespace detail {
 std::unique_lock<std::mutex> lock_directory(const HeapTarget& target);
 /// The slow paths; the caller holds the lock.
 void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls,
-               std::uint64_t max_home_bytes);
+               std::uint64_t max_data_bytes);
 void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count,
-              std::uint64_t max_home_bytes);
-void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes);
+              std::uint64_t max_data_bytes);
+void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_data_bytes);
 }  // namespace detail
 
 /// The directory word of a span's first chunk.
@@ -47,23 +47,23 @@ void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_by
 
 /// apply(), with the target's calls inlined where Target is final.
 template <class Target>
-void apply_op(Target& target, const HeapOp& op, std::uint64_t max_home_bytes) {
+void apply_op(Target& target, const HeapOp& op, std::uint64_t max_data_bytes) {
   if (op.cls >= small_classes) {
-    if (op.cls == large_class) detail::apply_large(target, op, max_home_bytes);
+    if (op.cls == large_class) detail::apply_large(target, op, max_data_bytes);
     return;
   }
   const ClassInfo& info = classes[op.cls];
-  const std::uint64_t chunk = span_chunk_of(op.offset, info.chunks, first_chunk(max_home_bytes));
+  const std::uint64_t chunk = span_chunk_of(op.offset, info.chunks, first_chunk(max_data_bytes));
   const ChunkWord want = span_word(op.cls);
   if (__builtin_expect(
           ChunkWord{target.load(directory_word(chunk))} != want || (op.set && target.replay()),
           0)) {
     const auto lock = detail::lock_directory(target);
     if (!op.set) {  // this never happens in a view
-      if (target.replay()) detail::set_free(target, chunk, info.chunks, max_home_bytes);
+      if (target.replay()) detail::set_free(target, chunk, info.chunks, max_data_bytes);
       return;
     }
-    detail::make_span(target, chunk, op.cls, max_home_bytes);
+    detail::make_span(target, chunk, op.cls, max_data_bytes);
   }
   const std::uint64_t span = chunk * chunk_bytes;
   const std::uint64_t index = (op.offset - span - info.first) * info.reciprocal >> 42;
@@ -78,8 +78,8 @@ void apply_op(Target& target, const HeapOp& op, std::uint64_t max_home_bytes) {
 /// Plain memory: a view without marks, or the image of a data region (`replay`).
 class MemoryTarget final : public HeapTarget {
  public:
-  explicit MemoryTarget(std::byte* home, bool replay = false) noexcept
-      : home_(home), replay_(replay) {}
+  explicit MemoryTarget(std::byte* data, bool replay = false) noexcept
+      : data_(data), replay_(replay) {}
   // The acquire pairs with the release in store(): a thread that sees a span's directory word sees
   // its zeroed bitmap.
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
@@ -98,9 +98,9 @@ class MemoryTarget final : public HeapTarget {
 
  private:
   [[nodiscard]] std::atomic_ref<std::uint64_t> at(std::uint64_t offset) const noexcept {
-    return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(home_ + offset));
+    return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(data_ + offset));
   }
-  std::byte* home_;
+  std::byte* data_;
   bool replay_;
 };
 
@@ -110,11 +110,11 @@ class MemoryTarget final : public HeapTarget {
 /// bitmap of zeros must not reach that data.
 class StagedTarget final : public HeapTarget {
  public:
-  StagedTarget(HeapTarget& home, std::uint64_t max_home_bytes) noexcept
-      : home_(home), directory_end_(first_chunk(max_home_bytes) * chunk_bytes) {}
+  StagedTarget(HeapTarget& data, std::uint64_t max_data_bytes) noexcept
+      : data_(data), directory_end_(first_chunk(max_data_bytes) * chunk_bytes) {}
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
     const auto it = words_.find(offset);
-    return it == words_.end() ? home_.load(offset) : it->second;
+    return it == words_.end() ? data_.load(offset) : it->second;
   }
   void store(std::uint64_t offset, std::uint64_t value) override { words_[offset] = value; }
   void set_bits(std::uint64_t offset, std::uint64_t mask) override {
@@ -129,7 +129,7 @@ class StagedTarget final : public HeapTarget {
   void write();
 
  private:
-  HeapTarget& home_;
+  HeapTarget& data_;
   const std::uint64_t directory_end_;
   std::map<std::uint64_t, std::uint64_t> words_;
 };

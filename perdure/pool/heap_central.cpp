@@ -71,10 +71,10 @@ std::uint64_t ChunkRuns::take(std::uint64_t count, std::uint64_t align, std::uin
 
 // --- spans ---------------------------------------------------------------------------------------
 
-Central::Central(std::byte* view, std::uint64_t max_home_bytes, ChunkRuns::Allocate allocate)
+Central::Central(std::byte* view, std::uint64_t max_data_bytes, ChunkRuns::Allocate allocate)
     : view_(view),
-      first_(first_chunk(max_home_bytes)),
-      chunks_(max_home_bytes / chunk_bytes),
+      first_(first_chunk(max_data_bytes)),
+      chunks_(max_data_bytes / chunk_bytes),
       cursor_(first_),
       allocate_(std::move(allocate)) {
   void* table = ::mmap(nullptr, chunks_ * sizeof *table_, PROT_READ | PROT_WRITE,
@@ -132,10 +132,10 @@ Span* Central::make_span(std::uint32_t cls, std::uint64_t chunk) {
 
 // Is the directory word at `head` that of a span, at a place where a span of its class may lie?
 bool Central::is_whole(std::uint64_t head, ChunkWord word,
-                       std::uint64_t home_bytes) const noexcept {
+                       std::uint64_t data_bytes) const noexcept {
   if (word.kind() != ChunkWord::small || word.size_class() >= small_classes) return false;
   const std::uint64_t chunks = classes[word.size_class()].chunks;
-  return word.count() == chunks && (head + chunks) * chunk_bytes <= home_bytes &&
+  return word.count() == chunks && (head + chunks) * chunk_bytes <= data_bytes &&
          (head - first_) % chunks == 0;
 }
 
@@ -151,13 +151,13 @@ bool Central::any_block(std::uint64_t head, const ClassInfo& info, bool used) co
   return false;
 }
 
-Span* Central::open_span(std::uint64_t head, std::uint64_t home_bytes) {
+Span* Central::open_span(std::uint64_t head, std::uint64_t data_bytes) {
   if (Span* known = span_at(head)) return known;
   // A nonzero entry: free chunks, or a large object. Relaxed: the table is written under the mutex,
   // which we hold.
   if (table_[head].load(std::memory_order_relaxed) != 0) return nullptr;
   const ChunkWord w = word(head);
-  if (!is_whole(head, w, home_bytes)) return nullptr;
+  if (!is_whole(head, w, data_bytes)) return nullptr;
   const ClassInfo& info = classes[w.size_class()];
   ++spans_opened_;
   Span* const span = make_span(w.size_class(), head);
@@ -190,7 +190,7 @@ void Central::drop_empty_spans() {
   }
 }
 
-std::uint64_t Central::look_for_empty(std::uint64_t most, std::uint64_t home_bytes) {
+std::uint64_t Central::look_for_empty(std::uint64_t most, std::uint64_t data_bytes) {
   std::uint64_t looked = 0;
   for (std::uint32_t cls = 0; cls < small_classes && looked < most; ++cls) {
     Class& c = classes_[cls];
@@ -200,7 +200,7 @@ std::uint64_t Central::look_for_empty(std::uint64_t most, std::uint64_t home_byt
       const std::uint64_t head = c.unopened[c.looked_at];
       // A free may have opened it since: now it is listed, or full, or has been given up.
       const bool opened = table_[head].load(std::memory_order_relaxed) != 0;
-      if (!opened && (!is_whole(head, word(head), home_bytes) || any_block(head, info, true))) {
+      if (!opened && (!is_whole(head, word(head), data_bytes) || any_block(head, info, true))) {
         ++c.looked_at;
         continue;
       }
@@ -217,8 +217,8 @@ std::uint64_t Central::look_for_empty(std::uint64_t most, std::uint64_t home_byt
 }
 
 // Continues reading the directory, by at least a page; false at the data region's end.
-bool Central::look_further(std::uint64_t home_bytes) {
-  const std::uint64_t end = std::min(home_bytes / chunk_bytes, chunks_),
+bool Central::look_further(std::uint64_t data_bytes) {
+  const std::uint64_t end = std::min(data_bytes / chunk_bytes, chunks_),
                       stop = std::min(end, cursor_ + 512);
   if (cursor_ >= end) return false;
   std::uint64_t run = 0;
@@ -258,7 +258,7 @@ bool Central::look_further(std::uint64_t home_bytes) {
   return true;
 }
 
-Span* Central::usable_span(std::uint32_t cls, std::uint64_t home_bytes) {
+Span* Central::usable_span(std::uint32_t cls, std::uint64_t data_bytes) {
   Class& c = classes_[cls];
   const std::uint32_t n = classes[cls].chunks;
   for (;;) {
@@ -270,7 +270,7 @@ Span* Central::usable_span(std::uint32_t cls, std::uint64_t home_bytes) {
       // A free has opened it meanwhile (and it is full again, or listed).
       if (table_[head].load(std::memory_order_relaxed) != 0) continue;
       // A full span stays unopened: it takes no memory until something in it is freed.
-      if (any_block(head, classes[cls], false)) (void)open_span(head, home_bytes);
+      if (any_block(head, classes[cls], false)) (void)open_span(head, data_bytes);
       if (c.listed != nullptr) return c.listed;
     }
     if (const std::uint64_t chunk = runs_.take(n, n, first_, allocate_, refused_); chunk != 0) {
@@ -283,15 +283,15 @@ Span* Central::usable_span(std::uint32_t cls, std::uint64_t home_bytes) {
       ++c.empty;
       return span;
     }
-    if (!look_further(home_bytes)) return nullptr;
+    if (!look_further(data_bytes)) return nullptr;
   }
 }
 
 std::uint32_t Central::take_blocks(std::uint32_t cls, std::uint32_t want, std::uint64_t* to,
-                                   std::uint64_t home_bytes) {
+                                   std::uint64_t data_bytes) {
   std::uint32_t got = 0;
   while (got < want) {
-    Span* const span = usable_span(cls, home_bytes);
+    Span* const span = usable_span(cls, data_bytes);
     if (span == nullptr) break;
     const ClassInfo& info = span->info();
     if (span->free == info.blocks) --classes_[cls].empty;
@@ -309,14 +309,14 @@ std::uint32_t Central::take_blocks(std::uint32_t cls, std::uint32_t want, std::u
   return got;
 }
 
-std::uint64_t Central::take_chunks(std::uint64_t count, std::uint64_t home_bytes) {
+std::uint64_t Central::take_chunks(std::uint64_t count, std::uint64_t data_bytes) {
   for (;;) {
     if (const std::uint64_t chunk = runs_.take(count, 1, 0, allocate_, refused_); chunk != 0) {
       // The release pairs with the acquire in span_at().
       table_[chunk].store(count << 3 | large_taken, std::memory_order_release);
       return chunk;
     }
-    if (!look_further(home_bytes)) return 0;
+    if (!look_further(data_bytes)) return 0;
   }
 }
 

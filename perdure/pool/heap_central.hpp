@@ -85,15 +85,15 @@ struct Span {
 class Central {
  public:
   /// `allocate` allocates chunks of the data region before they are used.
-  Central(std::byte* view, std::uint64_t max_home_bytes, ChunkRuns::Allocate allocate);
+  Central(std::byte* view, std::uint64_t max_data_bytes, ChunkRuns::Allocate allocate);
   ~Central();
 
   /// Takes up to `want` blocks of a class, lowest address last; fewer, or none, if the known chunks
   /// and those not yet read have no more.
   std::uint32_t take_blocks(std::uint32_t cls, std::uint32_t want, std::uint64_t* to,
-                            std::uint64_t home_bytes);
+                            std::uint64_t data_bytes);
   /// Takes `count` consecutive chunks and returns the first of them, or 0.
-  std::uint64_t take_chunks(std::uint64_t count, std::uint64_t home_bytes);
+  std::uint64_t take_chunks(std::uint64_t count, std::uint64_t data_bytes);
   void give_block(std::uint64_t offset);
   void give_chunks(std::uint64_t chunk, std::uint64_t count);
   /// Gives up opened spans without a block in use, so that their chunks can serve any request.
@@ -101,7 +101,7 @@ class Central {
   /// The same for unopened spans that the cursor has passed: reads the bitmaps of up to `most`
   /// spans that it has not read before. Returns how many it read: 0 if none are left. A session
   /// reads each span's bitmap here at most once.
-  std::uint64_t look_for_empty(std::uint64_t most, std::uint64_t home_bytes);
+  std::uint64_t look_for_empty(std::uint64_t most, std::uint64_t data_bytes);
 
   /// The span that a chunk belongs to; null if it is not known as part of one. Any thread may call
   /// it without a lock.
@@ -116,7 +116,7 @@ class Central {
   /// Makes the span that the view has at `head` known (HEAP-3). Returns null if the view has none
   /// there, or if its chunks have been given up since: the view's words say "span" until the
   /// transaction that has them now commits.
-  Span* open_span(std::uint64_t head, std::uint64_t home_bytes);
+  Span* open_span(std::uint64_t head, std::uint64_t data_bytes);
   /// Marks a large object as about to be freed (true), or as kept after all. Returns false, and
   /// changes nothing, if it is about to be freed already, or is no large object any more.
   bool mark_large(std::uint64_t chunk, std::uint64_t count, bool freeing);
@@ -153,11 +153,11 @@ class Central {
     std::size_t made = 0;
   };
 
-  bool look_further(std::uint64_t home_bytes);
-  Span* usable_span(std::uint32_t cls, std::uint64_t home_bytes);
+  bool look_further(std::uint64_t data_bytes);
+  Span* usable_span(std::uint32_t cls, std::uint64_t data_bytes);
   Span* make_span(std::uint32_t cls, std::uint64_t chunk);
   [[nodiscard]] bool is_whole(std::uint64_t head, ChunkWord word,
-                              std::uint64_t home_bytes) const noexcept;
+                              std::uint64_t data_bytes) const noexcept;
   /// Does any of the span's blocks have the bit value that `used` asks for?
   [[nodiscard]] bool any_block(std::uint64_t head, const ClassInfo& info, bool used) const noexcept;
   void enter(Span& span, bool in) noexcept;

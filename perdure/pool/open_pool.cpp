@@ -113,8 +113,8 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open(const OpenFile& how, const Iden
   m.read_only = how.read_only;
   m.direct = how.direct;
   m.log_bytes = pool->header_.log_bytes;
-  m.home_bytes = pool->header_.home_bytes;
-  m.max_home_bytes = pool->header_.max_home_bytes;
+  m.data_bytes = pool->header_.data_bytes;
+  m.max_data_bytes = pool->header_.max_data_bytes;
   m.delays = how.delays;
   // The rings hold nothing: the next session's seeds match none of their contents.
   if (pool->header_.clean == 1) m.load_bytes = first_ring;
@@ -164,8 +164,8 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open_on(std::unique_ptr<medium::Medi
 Result<std::unique_ptr<OpenPool>> OpenPool::finish_open(std::unique_ptr<OpenPool> pool,
                                                         const Identity& who) {
   // Relaxed: no other thread sees this object yet.
-  pool->home_bytes_.store(pool->header_.home_bytes, std::memory_order_relaxed);
-  if (pool->space_) note_view(pool->path_, pool->space_.base(), pool->header_.max_home_bytes);
+  pool->data_bytes_.store(pool->header_.data_bytes, std::memory_order_relaxed);
+  if (pool->space_) note_view(pool->path_, pool->space_.base(), pool->header_.max_data_bytes);
   if (!who.layout_any) {
     pool->field_names_ = who.field_names;
     if (Status s = pool->reserve_view(); !s.ok()) return s;

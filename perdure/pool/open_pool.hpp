@@ -11,7 +11,7 @@
 // durable: a creator killed at any instant leaves no pool or a whole one (and PATH.creating,
 // PATH.creating.pool, which the next creator takes over).
 //
-// Thread safety: any thread may call medium(), view(), heap(), home_bytes(), grow() and publish();
+// Thread safety: any thread may call medium(), view(), heap(), data_bytes(), grow() and publish();
 // one caller at a time may make the other calls.
 #pragma once
 
@@ -126,8 +126,8 @@ class OpenPool {
   [[nodiscard]] bool has_heap() const noexcept { return heap_ != nullptr; }
   /// How much of the data region is mapped in the view and covered by the durable header.
   // The acquire pairs with the release in grow().
-  [[nodiscard]] std::uint64_t home_bytes() const noexcept {
-    return home_bytes_.load(std::memory_order_acquire);
+  [[nodiscard]] std::uint64_t data_bytes() const noexcept {
+    return data_bytes_.load(std::memory_order_acquire);
   }
   [[nodiscard]] bool created() const noexcept { return created_; }  ///< this opening made the file
   /// From now on the destructor removes a file that this opening made, until keep() is called: the
@@ -138,10 +138,10 @@ class OpenPool {
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-  /// Makes the data region at least `home_bytes` long: medium first, then view, then header
+  /// Makes the data region at least `data_bytes` long: medium first, then view, then header
   /// (durable), so that no record can name bytes that recovery would not have. `full` at
-  /// max_home_bytes or when the disk is full. Thread safe.
-  Status grow(std::uint64_t home_bytes);
+  /// max_data_bytes or when the disk is full. Thread safe.
+  Status grow(std::uint64_t data_bytes);
 
   /// Marks the pool clean and publishes. Precondition: the engine has made a checkpoint, so the
   /// data region holds everything and the rings nothing. A pool that has no names of the root
@@ -152,8 +152,8 @@ class OpenPool {
   OpenPool();
   static Result<std::unique_ptr<OpenPool>> finish_open(std::unique_ptr<OpenPool> pool,
                                                        const Identity& who);
-  Status map_home(std::uint64_t from, std::uint64_t to);
-  Status copy_home(std::uint64_t from, std::uint64_t to);
+  Status map_data(std::uint64_t from, std::uint64_t to);
+  Status copy_data(std::uint64_t from, std::uint64_t to);
 
   FileLock lock_;  // declared before medium_: dropped after the medium is gone
   std::unique_ptr<medium::Medium> medium_;
@@ -162,7 +162,7 @@ class OpenPool {
   mutable std::mutex header_mutex_;
   std::mutex grow_mutex_;  // locked before header_mutex_
   Header header_{};
-  std::atomic<std::uint64_t> home_bytes_{0};
+  std::atomic<std::uint64_t> data_bytes_{0};
   std::byte* view_ = nullptr;
   ViewPolicy policy_ = ViewPolicy::none;
   bool paged_ = false;

@@ -61,10 +61,10 @@ bool OpenPool::has_feature(Feature feature) const {
 
 Status OpenPool::reserve_view() {
   if (space_) return {};
-  auto range = AddressRange::reserve(header_.base, header_.max_home_bytes, path_);
+  auto range = AddressRange::reserve(header_.base, header_.max_data_bytes, path_);
   if (!range.ok()) return range.status();
   space_ = std::move(*range);
-  note_view(path_, space_.base(), header_.max_home_bytes);
+  note_view(path_, space_.base(), header_.max_data_bytes);
   return {};
 }
 
@@ -74,7 +74,7 @@ Status OpenPool::start_session(ViewPolicy policy, bool paged) {
   if (policy != ViewPolicy::none) {
     if (Status s = reserve_view(); !s.ok()) return s;
     view_ = space_.begin();
-    if (Status s = map_home(0, header_.home_bytes); !s.ok()) return s;
+    if (Status s = map_data(0, header_.data_bytes); !s.ok()) return s;
   }
   if (!read_only_) {
     // HEADER-2: durable before the first record of this epoch; a record of an earlier epoch never
@@ -97,7 +97,7 @@ Status OpenPool::start_session(ViewPolicy policy, bool paged) {
 }
 
 // Makes [from, to) of the data region appear in the view, as policy_ prescribes.
-Status OpenPool::map_home(std::uint64_t from, std::uint64_t to) {
+Status OpenPool::map_data(std::uint64_t from, std::uint64_t to) {
   std::byte* const at = view_ + from;
   if (read_only_) return medium_->map_view(at, from, to - from, medium::ViewKind::shared_read);
   if (policy_ == ViewPolicy::shared)
@@ -107,38 +107,38 @@ Status OpenPool::map_home(std::uint64_t from, std::uint64_t to) {
       return s;
     if (from == 0 && header_.root_bytes != 0) {  // all that a new data region holds
       MemoryTarget view(view_);
-      apply(view, root_op(header_), header_.max_home_bytes);
+      apply(view, root_op(header_), header_.max_data_bytes);
     }
     return {};
   }
   Status s = medium_->map_view(at, from, to - from, medium::ViewKind::copy_on_write);
   if (s.code() != Code::unsupported || paged_) return s;
   if (s = medium_->map_view(at, from, to - from, medium::ViewKind::fresh); !s.ok()) return s;
-  return copy_home(from, to);
+  return copy_data(from, to);
 }
 
 // Fills an anonymous view from the data region: the directory, and the chunks that are in use.
-Status OpenPool::copy_home(std::uint64_t from, std::uint64_t to) {
-  const std::byte* const home = medium_->home();
-  const std::uint64_t objects = std::min(first_chunk(header_.max_home_bytes) * chunk_bytes, to);
-  if (from < objects) std::memcpy(view_ + from, home + from, objects - from);
+Status OpenPool::copy_data(std::uint64_t from, std::uint64_t to) {
+  const std::byte* const data = medium_->data();
+  const std::uint64_t objects = std::min(first_chunk(header_.max_data_bytes) * chunk_bytes, to);
+  if (from < objects) std::memcpy(view_ + from, data + from, objects - from);
   for (std::uint64_t at = std::max(from, objects); at < to; at += chunk_bytes) {
     ChunkWord word;
-    std::memcpy(&word, home + directory_word(at / chunk_bytes), sizeof word);
+    std::memcpy(&word, data + directory_word(at / chunk_bytes), sizeof word);
     if (word.kind() != ChunkWord::free)
-      std::memcpy(view_ + at, home + at, std::min(chunk_bytes, to - at));
+      std::memcpy(view_ + at, data + at, std::min(chunk_bytes, to - at));
   }
   return {};
 }
 
 Status OpenPool::grow(std::uint64_t wanted) {
   const std::lock_guard guard(grow_mutex_);
-  const std::uint64_t now = home_bytes();
+  const std::uint64_t now = data_bytes();
   if (wanted <= now) return {};
   if (read_only_)
     return failure(Code::read_only, path_, "growth of a pool that is open for reading only", {},
                    "open it for writing");
-  const std::uint64_t max = header_.max_home_bytes;
+  const std::uint64_t max = header_.max_data_bytes;
   if (wanted > max) {
     return failure(Code::full, path_,
                    "the pool is full: its data region has " + number(now) + " of at most " +
@@ -156,22 +156,22 @@ Status OpenPool::grow(std::uint64_t wanted) {
   to = std::min(std::max(to, least), max);
   // ALLOC-1: the directory's words for the added chunks come first, before any of them can be used.
   if (Status s = allocate_directory(*medium_, max, to); !s.ok()) return s;
-  while (medium_->home_bytes() < to) {
+  while (medium_->data_bytes() < to) {
     Status s = medium_->grow(to);
     if (s.ok()) break;
     if (s.code() != Code::full || to == least) return s;
     to = std::max(least, in_chunks(now + (to - now) / 2));  // a smaller step may still fit the disk
   }
   // It is more if an earlier growth got no further than the medium.
-  to = std::min(std::max(to, medium_->home_bytes()), max);
+  to = std::min(std::max(to, medium_->data_bytes()), max);
   if (policy_ != ViewPolicy::none) {
-    if (Status s = map_home(now, to); !s.ok()) return s;
+    if (Status s = map_data(now, to); !s.ok()) return s;
   }
   // GROW-1: the order is medium, mapping, header: a record names only what a recovery finds in the
   // data region.
   // mutant: growth-in-header
-  if (Status s = publish([to](Header& h) { h.home_bytes = to; }); !s.ok()) return s;
-  home_bytes_.store(to, std::memory_order_release);  // pairs with the acquire in home_bytes()
+  if (Status s = publish([to](Header& h) { h.data_bytes = to; }); !s.ok()) return s;
+  data_bytes_.store(to, std::memory_order_release);  // pairs with the acquire in data_bytes()
   return {};
 }
 

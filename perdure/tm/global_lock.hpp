@@ -7,7 +7,8 @@
 // shared line). A writer takes the mutex, raises its flag and waits, blocked if that takes long,
 // for the readers to leave. The lock is held through before_publish. Nothing conflicts, so nothing
 // restarts.
-// Thread safety: a context belongs to its thread; contexts of one Shared may run concurrently.
+// Thread safety: a transaction belongs to its thread; transactions of one Shared may run
+// concurrently.
 #pragma once
 
 #include <cstring>
@@ -29,9 +30,9 @@ struct GlobalLock {
     std::mutex writer;
   };
 
-  class Context {
+  class Transaction {
    public:
-    Context(Shared& shared, int slot)
+    Transaction(Shared& shared, int slot)
         : shared_(shared), slot_(shared.domain.enter(slot)), me_(slot) {}
 
     void begin(bool update) {

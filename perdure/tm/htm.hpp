@@ -24,7 +24,8 @@
 //          timestamp is above complete()'s time.
 // The same drain() gives TIMESTAMP-1 of stamps.hpp: the lines that the try has written are owned
 // before its timestamp is drawn.
-// Thread safety: a context belongs to its thread; contexts of one Shared may run concurrently.
+// Thread safety: a transaction belongs to its thread; transactions of one Shared may run
+// concurrently.
 #pragma once
 
 #include <algorithm>
@@ -101,8 +102,8 @@ struct Htm {
         sum += o.aborts[static_cast<std::size_t>(why)].load(std::memory_order_relaxed);
       return sum;
     }
-    /// The number of failed tries for which the contexts throw nothing, so that nothing else counts
-    /// them.
+    /// The number of failed tries for which the transactions throw nothing, so that nothing else
+    /// counts them.
     [[nodiscard]] std::uint64_t unseen_aborts() const noexcept {
       std::uint64_t sum = 0;
       for (const Own& o : own) sum += o.unseen_aborts();
@@ -138,9 +139,9 @@ struct Htm {
     const std::uint64_t start_;
   };
 
-  class Context {
+  class Transaction {
    public:
-    Context(Shared& shared, int slot)
+    Transaction(Shared& shared, int slot)
         : shared_(shared),
           slot_(shared.domain.enter(slot)),
           own_(shared.own[slot]),
@@ -194,7 +195,7 @@ struct Htm {
     // In a try of Rtm everything that it stores is isolated.
     [[nodiscard]] bool alone() const noexcept { return direct() || try_.committing(); }
     [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
-    /// The number of retries of this context's slot without a Conflict: the hardware returned to
+    /// The number of retries of this thread slot without a Conflict: the hardware returned to
     /// begin().
     [[nodiscard]] std::uint64_t unseen_aborts() const noexcept { return own_.unseen_aborts(); }
 

@@ -28,9 +28,9 @@ struct None {
     std::mutex gate;
   };
 
-  class Context {
+  class Transaction {
    public:
-    Context(Shared& shared, int slot)
+    Transaction(Shared& shared, int slot)
         : shared_(shared), slot_(shared.domain.enter(slot)), me_(slot) {}
 
     void begin(bool) {

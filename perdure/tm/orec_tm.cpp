@@ -56,7 +56,7 @@ void OrecShared::end_irrevocable() {
   change.unlock();
 }
 
-OrecContextBase::OrecContextBase(OrecShared& shared, int slot)
+OrecTransactionBase::OrecTransactionBase(OrecShared& shared, int slot)
     : shared_(shared),
       slot_(shared.domain.enter(slot)),
       me_(static_cast<std::uint64_t>(slot) + 1),
@@ -67,7 +67,7 @@ OrecContextBase::OrecContextBase(OrecShared& shared, int slot)
   locks_.reserve(256);
 }
 
-void OrecContextBase::begin_slow(bool update, bool want_exclusive) {
+void OrecTransactionBase::begin_slow(bool update, bool want_exclusive) {
   for (;;) {
     if (want_exclusive) {
       // Irrevocable: `change` is held until the transaction ends, so no thread can revoke, and no
@@ -109,14 +109,14 @@ void OrecContextBase::begin_slow(bool update, bool want_exclusive) {
 // BIAS-3: this happens at a begin, never at an end: it takes `change` and waits for transactions to
 // end, and a thread that ends one may hold what those wait for (an engine's lock on a ring that
 // threads share).
-void OrecContextBase::begin_considering_bias(bool update) {
+void OrecTransactionBase::begin_considering_bias(bool update) {
   leave();
   consider_bias();
   enter();
   begin_slow(update, false);
 }
 
-void OrecContextBase::consider_bias() {
+void OrecTransactionBase::consider_bias() {
   // Alone: no other slot has changed since the last look. Readers: no thread has committed since.
   std::uint64_t others = 0;
   bool inside = false;
@@ -139,7 +139,7 @@ void OrecContextBase::consider_bias() {
     shared_.set_bias(static_cast<int>(me_) - 1, OrecShared::bias_shared);
 }
 
-bool OrecContextBase::valid(std::uint64_t snapshot) const noexcept {
+bool OrecTransactionBase::valid(std::uint64_t snapshot) const noexcept {
   for (const Orec* o : reads_) {
     const std::uint64_t v = o->load(std::memory_order_acquire);  // pairs with release_locks()
     // Its version was checked when this thread took it.
@@ -149,11 +149,11 @@ bool OrecContextBase::valid(std::uint64_t snapshot) const noexcept {
   return true;
 }
 
-std::uint64_t OrecContextBase::read_orec(const std::uint64_t* a) {
+std::uint64_t OrecTransactionBase::read_orec(const std::uint64_t* a) {
   return read_orec_by(a, [a] { return load_word(a); });
 }
 
-void OrecContextBase::own_orec(const std::uint64_t* a) {
+void OrecTransactionBase::own_orec(const std::uint64_t* a) {
   Orec& o = shared_.of(a);
   std::uint64_t v = o.load(std::memory_order_relaxed);
   if (v == mine_) return;
@@ -166,7 +166,7 @@ void OrecContextBase::own_orec(const std::uint64_t* a) {
   locks_.push_back({&o, v});
 }
 
-void OrecContextBase::extend() {
+void OrecTransactionBase::extend() {
   if (!log_reads_) conflict();
   // pairs with draw_id()
   const std::uint64_t now = shared_.domain.clock.load(std::memory_order_acquire);
@@ -174,7 +174,7 @@ void OrecContextBase::extend() {
   snapshot_ = now;
 }
 
-std::uint64_t OrecContextBase::wait_unowned(Orec& o) {
+std::uint64_t OrecTransactionBase::wait_unowned(Orec& o) {
   // This is longer than a commit with its fence, and shorter than a time slice: after it the owner
   // is likely to be descheduled, or to wait for this thread.
   for (int i = 0; i < 400; ++i) {
@@ -185,7 +185,7 @@ std::uint64_t OrecContextBase::wait_unowned(Orec& o) {
   conflict();
 }
 
-void OrecContextBase::own_slow(Orec& o) {
+void OrecTransactionBase::own_slow(Orec& o) {
   std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks()
   for (;;) {
     if (orec::owned(v)) v = wait_unowned(o);
@@ -202,7 +202,7 @@ void OrecContextBase::own_slow(Orec& o) {
   }
 }
 
-std::uint64_t OrecContextBase::draw_id() {
+std::uint64_t OrecTransactionBase::draw_id() {
   if (doomed_) conflict();
   auto& clock = shared_.domain.clock;
   std::uint64_t now = clock.load(std::memory_order_acquire);  // pairs with other threads' draws
@@ -219,7 +219,7 @@ std::uint64_t OrecContextBase::draw_id() {
   }
 }
 
-void OrecContextBase::rollback() noexcept {
+void OrecTransactionBase::rollback() noexcept {
   undo_.rollback();
   for (const Lock& l : locks_) {
     std::uint64_t v = l.before;
@@ -240,7 +240,7 @@ void OrecContextBase::rollback() noexcept {
   if (holds_change_) release_change();
 }
 
-void OrecContextBase::backoff() noexcept {
+void OrecTransactionBase::backoff() noexcept {
   ++failures_;
   random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
   const std::uint64_t limit = 32ULL << (failures_ < 10 ? failures_ : 10);
@@ -249,7 +249,7 @@ void OrecContextBase::backoff() noexcept {
   if (failures_ > 3) std::this_thread::yield();
 }
 
-void OrecContextBase::copy_line(void* to, const void* from) noexcept {
+void OrecTransactionBase::copy_line(void* to, const void* from) noexcept {
   auto* const out = static_cast<std::uint64_t*>(to);
   const auto* const in = static_cast<const std::uint64_t*>(from);
   if (direct_) {

@@ -23,8 +23,8 @@
 // later is newer than what was stored then.
 // Source: TinySTM (PPoPP '08); biased locking (Kawachiya, Koseki, Onodera, OOPSLA '02) for the idea
 // of revocation.
-// Thread safety: a context belongs to its thread; contexts of one Shared may run concurrently.
-// Memory orders name their partner.
+// Thread safety: a transaction belongs to its thread; transactions of one Shared may run
+// concurrently. Memory orders name their partner.
 #pragma once
 
 #include <cstring>
@@ -78,10 +78,10 @@ class OrecShared {
   Orec* orecs_ = nullptr;
 };
 
-/// The parts of a context that are not on the hot path (orec_tm.cpp).
-class OrecContextBase {
+/// The parts of a transaction that are not on the hot path (orec_tm.cpp).
+class OrecTransactionBase {
  public:
-  OrecContextBase(OrecShared& shared, int slot);
+  OrecTransactionBase(OrecShared& shared, int slot);
 
   [[nodiscard]] bool direct() const noexcept { return direct_; }
   [[nodiscard]] bool alone() const noexcept { return direct_; }
@@ -195,9 +195,9 @@ struct OrecTm {
 
   using Shared = OrecShared;
 
-  class Context : public OrecContextBase {
+  class Transaction : public OrecTransactionBase {
    public:
-    Context(Shared& shared, int slot) : OrecContextBase(shared, slot) {
+    Transaction(Shared& shared, int slot) : OrecTransactionBase(shared, slot) {
       if constexpr (Biased)
         if (shared.domain.used.load(std::memory_order_relaxed) == slot + 1 && nobody_else(slot))
           shared.set_bias(slot, me_);

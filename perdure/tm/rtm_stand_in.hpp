@@ -36,7 +36,7 @@ struct RtmStandIn {
   /// contain.
   static void leave();
 
-  /// They apply to the contexts made from then on. For tests.
+  /// They apply to the objects `Transaction` made from then on. For tests.
   struct Limits {
     /// what a try may touch: a first-level cache of 32 KiB, and the area that reads spill to
     std::uint32_t lines_read = 8192, lines_written = 512;

@@ -26,7 +26,7 @@
 namespace perdure::tm {
 
 /// Thrown inside a transaction that must run again. It never reaches the user; a lambda that
-/// swallows it is restarted at its commit. It says which context it belongs to, because a
+/// swallows it is restarted at its commit. It says which transaction it belongs to, because a
 /// transaction on one pool may run inside one on another.
 struct Conflict {
   const void* whose = nullptr;
@@ -57,7 +57,7 @@ struct alignas(128) Slot {
 /// The clock and the slots: one Domain per pool and TM.
 class Domain {
  public:
-  explicit Domain(std::uint64_t start) noexcept : quiet_(start) {
+  explicit Domain(std::uint64_t start) noexcept : highest_watermark_(start) {
     clock.store(start, std::memory_order_relaxed);
     prepare_asymmetric_fence();
   }
@@ -80,17 +80,17 @@ class Domain {
   [[nodiscard]] std::uint64_t low_watermark() const noexcept {
     // The acquire pairs with the release that drew an id: the owner's `pending`, stored before it,
     // is then seen.
-    std::uint64_t quiet = clock.load(std::memory_order_acquire);
-    each([&quiet](int, const Slot& s) {
+    std::uint64_t watermark = clock.load(std::memory_order_acquire);
+    each([&watermark](int, const Slot& s) {
       // pairs with the release that ends a commit
       const std::uint64_t p = s.pending.load(std::memory_order_acquire);
-      if (p - 1 < quiet) quiet = p - 1;
+      if (p - 1 < watermark) watermark = p - 1;
     });
     // pairs with the exchange below: what was complete for another thread is complete for this one
-    std::uint64_t before = quiet_.load(std::memory_order_acquire);
-    while (before < quiet &&
-           !quiet_.compare_exchange_weak(before, quiet, std::memory_order_acq_rel)) {}
-    return before < quiet ? quiet : before;
+    std::uint64_t before = highest_watermark_.load(std::memory_order_acquire);
+    while (before < watermark && !highest_watermark_.compare_exchange_weak(
+                                     before, watermark, std::memory_order_acq_rel)) {}
+    return before < watermark ? watermark : before;
   }
   template <class F>
   void for_others(int me, F&& f) const {
@@ -124,7 +124,8 @@ class Domain {
     if (__builtin_expect(background.load(std::memory_order_acquire), 0))  // pairs with enter()
       f(base::background_slot, slots[base::background_slot]);
   }
-  mutable std::atomic<std::uint64_t> quiet_;  // the maximum that low_watermark() has returned
+  mutable std::atomic<std::uint64_t>
+      highest_watermark_;  // the maximum that low_watermark() has returned
 };
 
 /// The old values of what a transaction stored, for rollback in DRAM (not a log: nothing of it is
@@ -188,11 +189,11 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept {
   __atomic_store_n(a, v, __ATOMIC_RELEASE);
 }
 
-/// What an engine requires of a TM `M`. A Context is one thread in one domain; only that thread
-/// uses it.
+/// What an engine requires of a TM `M`. A Transaction is one thread in one domain, for one
+/// transaction after another; only that thread uses it.
 ///   M::isolates          true: two transactions never own one 64-byte line at the same time;
 ///                        false: the caller must keep transactions away from each other's words
-///   begin(update)        may wait for other threads, and throw another context's Conflict;
+///   begin(update)        may wait for other threads, and throw another transaction's Conflict;
 ///                        afterwards the transaction reads a consistent snapshot
 ///   read(a)              the word at a; throws Conflict
 ///   own(a)               a's stripe belongs to this transaction until it ends; throws Conflict.
@@ -206,7 +207,7 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept {
 ///                        throws Conflict before f, never after
 ///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what
 ///                        it read; throws Conflict
-///   mine(conflict)       this context has thrown it
+///   mine(conflict)       this transaction has thrown it
 ///   recheck(stale)       throws Conflict if `stale`, or if what was read is no longer valid,
 ///                        unless direct()
 ///   rollback()           undoes and ends
@@ -217,7 +218,7 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept {
 // clang-format off
 template <class M>
 concept TransactionalMemory =
-    requires(typename M::Context& c, Domain& d, std::uint64_t* a, std::uint64_t v, void* p,
+    requires(typename M::Transaction& c, Domain& d, std::uint64_t* a, std::uint64_t v, void* p,
              bool b) {
   typename M::Shared;
   { M::isolates } -> std::convertible_to<bool>;
@@ -261,16 +262,16 @@ template <class M>
 
 /// read_by(a, load) reads a word of address a whose value lies elsewhere now (keep and put receive
 /// that address): what guards a also guards what load() returns.
-template <class Context>
-concept reads_elsewhere = requires(Context& c, const std::uint64_t* a) {
+template <class Transaction>
+concept reads_elsewhere = requires(Transaction& c, const std::uint64_t* a) {
   {
     c.read_by(a, [] { return std::uint64_t{}; })
   } -> std::same_as<std::uint64_t>;
 };
 
 /// It may begin and end views by a shorter path (OrecTm).
-template <class Context>
-concept has_direct_views = requires(Context& c) {
+template <class Transaction>
+concept has_direct_views = requires(Transaction& c) {
   { c.try_direct_view() } -> std::same_as<bool>;
   { c.end_direct_view() };
   { c.seen() } -> std::same_as<std::uint64_t>;

@@ -349,9 +349,9 @@ void a_childs_copy_is_destroyed(const char* engine) {
 }
 TEST(ForkOfCalls, AChildsCopyIsDestroyedAndThePoolOpened) {
   if (test::no_fork_beside_threads != nullptr) GTEST_SKIP() << test::no_fork_beside_threads;
-  a_childs_copy_is_destroyed<paper::TransactionManager<Words>>("rewind-1l-nfp-optimized");
-  a_childs_copy_is_destroyed<paper::DudeTM<Words>>("dudetm");
-  a_childs_copy_is_destroyed<paper::SoftWrAP<Words>>("softwrap");
+  a_childs_copy_is_destroyed<papers::rewind::TransactionManager<Words>>("rewind-1l-nfp-optimized");
+  a_childs_copy_is_destroyed<papers::dudetm::DudeTM<Words>>("dudetm");
+  a_childs_copy_is_destroyed<papers::softwrap::SoftWrAP<Words>>("softwrap");
 }
 
 // Children are forked while other threads are inside transactions, or open and close pools: each

@@ -136,7 +136,7 @@ template <class Instance>
 void later_id_is_durable_first() {
   perdure::medium::RecordingOptions how;
   how.log_bytes = 4 << 20;
-  how.home_bytes = 4 << 20;
+  how.data_bytes = 4 << 20;
   auto made = perdure::medium::RecordingMedium::make(how);
   ASSERT_TRUE(made.ok());
   perdure::medium::RecordingMedium& medium = **made;

@@ -194,8 +194,8 @@ void write_until_power_cut(const Spec& spec, const std::string& path) {
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   medium::RecordingOptions how;
   how.log_bytes = h.log_bytes;
-  how.home_bytes = h.home_bytes;
-  how.max_home_bytes = h.max_home_bytes;
+  how.data_bytes = h.data_bytes;
+  how.max_data_bytes = h.max_data_bytes;
   auto made = medium::RecordingMedium::make(how, std::as_bytes(std::span(bytes))).value();
   medium::RecordingMedium& recording = *made;
   int fences = 0;

@@ -44,7 +44,7 @@ struct Spec {
   /// At an address that the library chose, instead of one that suits the sanitizers, too.
   bool any_address = false;
 
-  [[nodiscard]] const engine::Entry& entry() const { return *engine::find_instance(engine); }
+  [[nodiscard]] const engine::EngineInfo& entry() const { return *engine::find_instance(engine); }
   [[nodiscard]] bool durable_engine() const { return test::is_durable(entry()); }
   /// REWIND logs one record per word: objects of more than 64 KiB would not fit into the small log.
   [[nodiscard]] bool large() const {
@@ -114,7 +114,7 @@ inline std::vector<Spec> all_specs() {
         all.push_back(std::move(one));
       }
   };
-  for (const engine::Entry& e : engine::registered()) {
+  for (const engine::EngineInfo& e : engine::registered()) {
     if (!e.runs_here().ok() || e.isolation != Isolation::full || e.tm.starts_with("htm")) continue;
     for (const Durability d : {durable, group}) {
       engine::Config config;

@@ -16,7 +16,7 @@
 
 #include "papers/dudetm/options.hpp"
 #include "testing/crashtest.hpp"
-#include "tests/conformance/ways.hpp"
+#include "tests/conformance/configurations.hpp"
 #include "tests/support/watchdog.hpp"
 
 namespace perdure::conformance {
@@ -31,9 +31,9 @@ struct Budget {
   /// Of these steps, the number of consecutive ones that are explored in a round.
   std::uint64_t window = 6;
   /// One round in each configuration under each model, whatever `distinct` says.
-  bool every_way = true;
+  bool every_configuration = true;
   std::vector<std::string> engines;  ///< empty: all
-  std::string way;                   ///< empty: all in turn
+  std::string configuration;         ///< empty: all in turn
   std::string model;                 ///< empty: both in turn
   /// Stop at the first failure, and do not reduce its steps.
   bool first = false;
@@ -52,20 +52,20 @@ struct Row {
 };
 
 template <class Workload>
-crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model,
-                        std::uint64_t seed, const engine::Entry& entry) {
+crashtest::Plan plan_of(const Budget& budget, const Configuration& configuration,
+                        crash::Model model, std::uint64_t seed, const engine::EngineInfo& entry) {
   crashtest::Plan plan;
   plan.engine = entry.name;
   plan.steps = budget.steps;
   plan.seed = seed;
-  plan.durability = way.durability;
-  plan.like_a_file = way.like_a_file;
+  plan.durability = configuration.durability;
+  plan.like_a_file = configuration.like_a_file;
   plan.explore.model = model;
   plan.shrink = !budget.first;
   plan.start = budget.start;
   plan.stop = budget.stop;
   plan.event = budget.event;
-  plan.ring_bytes = small_ring(entry, way.like_a_file);
+  plan.ring_bytes = small_ring(entry, configuration.like_a_file);
   if (entry.pages && seed % 3 == 0) {
     plan.engine_options =
         papers::DudetmOptions{.shadow_size = 16384,  // four pages: nearly every transaction evicts
@@ -87,7 +87,8 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
 }
 
 template <class Workload>
-void explore_instance(const engine::Entry& entry, const Budget& budget, std::vector<Row>& rows) {
+void explore_instance(const engine::EngineInfo& entry, const Budget& budget,
+                      std::vector<Row>& rows) {
   Row row;
   row.engine = entry.name;
   row.workload = Workload::name;
@@ -99,7 +100,7 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
     return budget.seconds -
            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  constexpr std::uint64_t pairs = 2 * std::size(ways);
+  constexpr std::uint64_t pairs = 2 * std::size(configurations);
   const std::string both = row.engine + " " + row.workload;
   const std::uint64_t name = base::hash_bytes(both.data(), both.size(), 0) % 1000;
   // REWIND's compositions and Blurred Persistence's systems differ in parts only: each is explored
@@ -108,25 +109,27 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
                                                     : test::is_blurred(entry) ? 2
                                                                               : 1);
   for (std::uint64_t round = 0; row.failure.empty() && left() > 0; ++round) {
-    if (row.counts.distinct >= distinct && (!budget.every_way || round >= pairs)) break;
+    if (row.counts.distinct >= distinct && (!budget.every_configuration || round >= pairs)) break;
     // Each engine and workload begins with another pair.
     const std::uint64_t pair = (name + round) % pairs;
-    const Way& way = ways[pair / 2];
+    const Configuration& configuration = configurations[pair / 2];
     const bool adversarial = pair % 2 != 0;
-    if ((!budget.way.empty() && budget.way != way.name) ||
+    if ((!budget.configuration.empty() && budget.configuration != configuration.name) ||
         (!budget.model.empty() && (budget.model == "adversarial") != adversarial))
       continue;
     const std::uint64_t seed = name * 1'000'000 + budget.seed + round;
     crashtest::Plan plan = plan_of<Workload>(
-        budget, way, adversarial ? crash::Model::adversarial : crash::Model::px86, seed, entry);
+        budget, configuration, adversarial ? crash::Model::adversarial : crash::Model::px86, seed,
+        entry);
     plan.explore.seconds = left();
-    if (budget.progress) budget.progress(row.engine + " " + row.workload + " " + way.name);
+    if (budget.progress)
+      budget.progress(row.engine + " " + row.workload + " " + configuration.name);
     crash::Seen seen;
     crashtest::Report report;
     // A round ends by itself after plan.explore.seconds; a round that hangs has the case's limit in
     // addition.
     if (const double limit = test::case_limit(); limit > 0)
-      test::watch((both + " " + way.name + ", seed " + std::to_string(seed)).c_str(),
+      test::watch((both + " " + configuration.name + ", seed " + std::to_string(seed)).c_str(),
                   left() + limit);
     try {
       report = crashtest::explore<Workload, any_engine>(plan, seen);
@@ -138,12 +141,13 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
     ++row.rounds;
     row.pairs.insert(pair);
     if (report.failure.empty()) continue;
-    row.failure = row.engine + ", " + row.workload + ", " + way.name + ", " +
+    row.failure = row.engine + ", " + row.workload + ", " + configuration.name + ", " +
                   (adversarial ? "adversarial" : "px86") + ": " + report.failure;
     row.replay = "perdure_explore --engine " + row.engine + " --workload " + row.workload +
-                 " --way " + way.name + " --model " + (adversarial ? "adversarial" : "px86") +
-                 " --seed " + std::to_string(budget.seed) + " --steps " +
-                 std::to_string(budget.steps) + " --window " + std::to_string(budget.window);
+                 " --configuration " + configuration.name + " --model " +
+                 (adversarial ? "adversarial" : "px86") + " --seed " + std::to_string(budget.seed) +
+                 " --steps " + std::to_string(budget.steps) + " --window " +
+                 std::to_string(budget.window);
   }
   rows.push_back(std::move(row));
 }
@@ -152,7 +156,7 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
 template <class Workload>
 std::vector<Row> explore_all(const Budget& budget) {
   std::vector<Row> rows;
-  for (const engine::Entry& entry : engine::registered()) {
+  for (const engine::EngineInfo& entry : engine::registered()) {
     if (budget.first && !rows.empty() && !rows.back().failure.empty()) break;
     if (test::is_durable(entry) && !test::is_stood_for(entry) && test::runs_here(entry))
       explore_instance<Workload>(entry, budget, rows);

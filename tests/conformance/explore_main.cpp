@@ -98,7 +98,7 @@ int run(int argc, char** argv) {
       ->delimiter(',');
   app.add_option("--engine", budget.engines, "only these instances, such as shadow,undo/stm")
       ->delimiter(',');
-  app.add_option("--way", budget.way, "only pools made so")
+  app.add_option("--configuration", budget.configuration, "only pools made so")
       ->check(CLI::IsMember({"durable", "group", "async", "file", "file-async"}));
   app.add_option("--model", budget.model, "only px86 or adversarial")
       ->check(CLI::IsMember({"px86", "adversarial"}));
@@ -152,7 +152,7 @@ int run(int argc, char** argv) {
     budget.distinct /= 20;
     budget.window = std::min<std::uint64_t>(budget.window, 2);
     budget.steps = std::min<std::uint64_t>(budget.steps, 30);
-    budget.every_way = false;
+    budget.every_configuration = false;
     at_least = 0;
   }
 #if !defined(__SANITIZE_THREAD__)
@@ -225,11 +225,11 @@ int run(int argc, char** argv) {
   for (const Row& row : rows) {
     if (row.counts.recoveries == 0 && row.failure.empty())
       in_vain(row.engine + ", " + row.workload + ": nothing was judged");
-    if (budget.every_way && budget.way.empty() && budget.model.empty() && row.failure.empty() &&
-        row.pairs.size() != 2 * std::size(ways) && minutes <= 0)
+    if (budget.every_configuration && budget.configuration.empty() && budget.model.empty() &&
+        row.failure.empty() && row.pairs.size() != 2 * std::size(configurations) && minutes <= 0)
       in_vain(row.engine + ", " + row.workload + ": " + std::to_string(row.pairs.size()) + " of " +
-              std::to_string(2 * std::size(ways)) +
-              " ways and models were explored; give it more --seconds");
+              std::to_string(2 * std::size(configurations)) +
+              " configurations and models were explored; give it more --seconds");
     if (row.failure.empty()) continue;
     failed = true;
     fmt::print(stderr, "FOUND {}\n  again: {}\n", row.failure, row.replay);

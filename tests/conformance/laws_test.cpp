@@ -3,14 +3,14 @@
 // LAW-7, LAW-9 and LAW-10 on every durable engine of the registry, in every configuration of a
 // pool. docs/testing.md says which tests show the others.
 #include "testing/faulty_medium.hpp"
-#include "tests/conformance/ways.hpp"
+#include "tests/conformance/configurations.hpp"
 #include "tests/engine/suite.hpp"
 
 namespace perdure::test {
 namespace {
 
-using conformance::Way;
-using conformance::ways;
+using conformance::Configuration;
+using conformance::configurations;
 
 struct Root {
   p<std::uint64_t> count;
@@ -28,15 +28,15 @@ void step(Tx& tx, Root& r, std::uint64_t n) {
   tx(r.block) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + n % 5 * 100));
 }
 
-Shape shape_of(const Entry& e, const Way& way, std::uint64_t records) {
+Shape shape_of(const EngineInfo& e, const Configuration& configuration, std::uint64_t records) {
   Shape s;
-  s.durability = way.durability;
-  s.like_a_file = way.like_a_file;
+  s.durability = configuration.durability;
+  s.like_a_file = configuration.like_a_file;
   // undo logs one line per record, and a record on a file takes a block.
-  const std::uint64_t each = (is_undo(e) ? 8 : 1) * (way.like_a_file ? 4096 : 640);
+  const std::uint64_t each = (is_undo(e) ? 8 : 1) * (configuration.like_a_file ? 4096 : 640);
   s.ring_bytes =
       ring_of_at_least(e, std::max<std::uint64_t>((records * each + 4095) / 4096 * 4096, 8192));
-  s.home_bytes = s.max_home_bytes = 8 * pool::chunk_bytes;
+  s.data_bytes = s.max_data_bytes = 8 * pool::chunk_bytes;
   return s;
 }
 
@@ -45,7 +45,7 @@ Shape shape_of(const Entry& e, const Way& way, std::uint64_t records) {
 struct History {
   std::vector<std::vector<std::byte>> roots, images;
 };
-History history(Rig<Root>& rig, const Way& way, std::uint64_t n) {
+History history(Rig<Root>& rig, const Configuration& configuration, std::uint64_t n) {
   History all;
   const auto note = [&] {
     rig.pool.view(durable, [&](auto& tx, const Root& r) {
@@ -59,7 +59,7 @@ History history(Rig<Root>& rig, const Way& way, std::uint64_t n) {
   };
   note();
   for (std::uint64_t i = 1; i <= n; ++i) {
-    rig.pool.update(way.durability, [&](auto& tx, Root& r) { step(tx, r, i); });
+    rig.pool.update(configuration.durability, [&](auto& tx, Root& r) { step(tx, r, i); });
     note();
   }
   return all;
@@ -70,9 +70,9 @@ ENGINE_SUITE(Laws, durable_ones);
 
 // LAW-7: a full log makes transactions wait, and is truncated by checkpoints; it never exceeds its
 // bound, however long it is written to.
-TEST_P(Laws, L7ALogHasABound) {
-  for (const Way& way : ways) {
-    const Shape shape = shape_of(GetParam(), way, 12);
+TEST_P(Laws, ALogHasABound) {
+  for (const Configuration& configuration : configurations) {
+    const Shape shape = shape_of(GetParam(), configuration, 12);
     auto rig = open_rig<Root>(GetParam(), shape);
     std::uint64_t most = 0, steps = 0;
     const std::uint64_t checkpoints = clears_at_commit(GetParam()) ? 0 : 3;
@@ -81,24 +81,24 @@ TEST_P(Laws, L7ALogHasABound) {
       rig.pool.update([&](auto& tx, Root& r) { step(tx, r, steps); });
       most = std::max(most, rig.pool.stats().log_used);
     }
-    EXPECT_LE(most, rig.pool.stats().log_capacity) << way.name;
+    EXPECT_LE(most, rig.pool.stats().log_capacity) << configuration.name;
     EXPECT_GE(rig.pool.stats().checkpoints, checkpoints)
-        << way.name << ": the log was never full, nothing was tested";
+        << configuration.name << ": the log was never full, nothing was tested";
     EXPECT_EQ(steps,
               rig.pool.view([](auto& tx, const Root& r) -> std::uint64_t { return tx(r.count); }));
     rig.pool.close();
     const Recovered r = recover(GetParam(), rig.medium->durable_image(), shape);
-    EXPECT_TRUE(r.status.ok() && r.problems.empty()) << way.name;
+    EXPECT_TRUE(r.status.ok() && r.problems.empty()) << configuration.name;
   }
 }
 
 // LAW-9: from the n-th fence on the medium fails, for every n: nothing more is acknowledged, and
 // what was acknowledged is present when the pool is opened again.
-TEST_P(Laws, L9AFailedMediumAcknowledgesNothing) {
-  for (const Way& way : ways) {
+TEST_P(Laws, AFailedMediumAcknowledgesNothing) {
+  for (const Configuration& configuration : configurations) {
     unsigned fired = 0;
     for (std::uint64_t n = 1; n < 200; n += n < 20 ? 1 : 7 * scale) {
-      const Shape shape = shape_of(GetParam(), way, 12);
+      const Shape shape = shape_of(GetParam(), configuration, 12);
       auto recording = medium::RecordingMedium::make(shape.medium()).value();
       medium::RecordingMedium* const raw = recording.get();
       auto faulty = std::make_unique<medium::FaultyMedium>(std::move(recording));
@@ -113,16 +113,16 @@ TEST_P(Laws, L9AFailedMediumAcknowledgesNothing) {
         ++begun;
         auto result = pool.try_update([&](auto& tx, Root& r) { step(tx, r, begun); });
         code = result.code();
-        if (code == Code::ok && begun % 3 == 0 && !way.waits())
+        if (code == Code::ok && begun % 3 == 0 && !configuration.waits())
           code = result.value().try_wait().code();
-        if (code == Code::ok && (way.waits() || begun % 3 == 0)) told = begun;
+        if (code == Code::ok && (configuration.waits() || begun % 3 == 0)) told = begun;
       }
       if (code == Code::ok) {
-        EXPECT_GT(n, 20U) << way.name;
+        EXPECT_GT(n, 20U) << configuration.name;
         continue;
       }
       ++fired;
-      EXPECT_EQ(Code::poisoned, code) << way.name << ", fence " << n;
+      EXPECT_EQ(Code::poisoned, code) << configuration.name << ", fence " << n;
       EXPECT_EQ(Code::poisoned,
                 pool.try_update([&](auto& tx, Root& r) { step(tx, r, 999); }).code());
       EXPECT_THROW(pool.update(async, [&](auto& tx, Root& r) { step(tx, r, 999); }), error);
@@ -132,16 +132,17 @@ TEST_P(Laws, L9AFailedMediumAcknowledgesNothing) {
       EXPECT_THROW(pool.close(), error);
       for (const auto& image : {raw->durable_image(), raw->current_image()}) {
         const Recovered r = recover(GetParam(), image, shape);
-        ASSERT_TRUE(r.status.ok()) << way.name << ", fence " << n << ": " << r.status.message();
+        ASSERT_TRUE(r.status.ok())
+            << configuration.name << ", fence " << n << ": " << r.status.message();
         EXPECT_TRUE(r.problems.empty()) << r.problems.front();
         std::uint64_t count = 0;
         std::memcpy(&count, r.state.root.data(), 8);
-        EXPECT_GE(count, told) << way.name << ", fence " << n;
-        EXPECT_LE(count, begun) << way.name << ", fence " << n;
+        EXPECT_GE(count, told) << configuration.name << ", fence " << n;
+        EXPECT_LE(count, begun) << configuration.name << ", fence " << n;
       }
       if (HasFailure()) return;
     }
-    EXPECT_GT(fired, 10U) << way.name;
+    EXPECT_GT(fired, 10U) << configuration.name;
   }
 }
 
@@ -159,12 +160,12 @@ bool is_mixture(const std::vector<std::byte>& root, const std::vector<std::byte>
 // lies in what the last transaction wrote, because a torn write may have done that, too; or nothing
 // happens, if nothing live lies there. If the data region may already have had words of the last
 // record by then, it keeps them (docs/format.md, Records).
-TEST_P(Laws, L10DamageIsNamedNeverSkipped) {
-  for (const Way& way : ways) {
+TEST_P(Laws, DamageIsNamedNeverSkipped) {
+  for (const Configuration& configuration : configurations) {
     const std::uint64_t steps = 6;
-    const Shape shape = shape_of(GetParam(), way, steps * 4);
+    const Shape shape = shape_of(GetParam(), configuration, steps * 4);
     auto rig = open_rig<Root>(GetParam(), shape);
-    const auto [states, images] = history(rig, way, steps);
+    const auto [states, images] = history(rig, configuration, steps);
     std::vector<std::byte> image = images.back();
     const std::vector<std::byte>& before = images[steps - 1];
     ASSERT_EQ(before.size(), image.size());
@@ -187,28 +188,28 @@ TEST_P(Laws, L10DamageIsNamedNeverSkipped) {
         ++named;
         continue;
       }
-      EXPECT_TRUE(r.problems.empty()) << way.name << ": " << r.problems.front();
+      EXPECT_TRUE(r.problems.empty()) << configuration.name << ": " << r.problems.front();
       const std::vector<std::byte> root(
           r.state.root.begin(),
           r.state.root.begin() + static_cast<std::ptrdiff_t>(states.back().size()));
       if (root == states.back()) continue;
       ++cut;
       const std::vector<std::byte>& previous = states[steps - 1];
-      EXPECT_TRUE(of_the_last &&
-                  (stores_last_record_home(GetParam()) ? is_mixture(root, previous, states.back())
-                                                       : root == previous))
-          << way.name << ": the word at " << at << " is damaged, and nobody says so";
+      EXPECT_TRUE(of_the_last && (stores_last_record_at_once(GetParam())
+                                      ? is_mixture(root, previous, states.back())
+                                      : root == previous))
+          << configuration.name << ": the word at " << at << " is damaged, and nobody says so";
     }
     if (is_blurred(GetParam())) {
       // A bit of the last transaction alone is taken for a torn write.
-      EXPECT_GT(named, 20U / scale) << way.name;
+      EXPECT_GT(named, 20U / scale) << configuration.name;
     } else if (is_rewind(GetParam())) {
       // A list says what its log contains: damage is never taken for a torn write.
-      EXPECT_GT(named, 5U / scale) << way.name;
-      EXPECT_EQ(cut, 0U) << way.name;
+      EXPECT_GT(named, 5U / scale) << configuration.name;
+      EXPECT_EQ(cut, 0U) << configuration.name;
     } else if (!is_dudetm(GetParam())) {  // dudetm may have truncated its log already
-      EXPECT_GT(named, 20U / scale) << way.name;
-      EXPECT_GT(cut, 0U) << way.name;
+      EXPECT_GT(named, 20U / scale) << configuration.name;
+      EXPECT_GT(cut, 0U) << configuration.name;
     }
     if (HasFailure()) return;
   }

@@ -205,7 +205,7 @@ struct ChurnRoot {
 struct Churn : Workload<Churn, ChurnRoot, std::array<std::vector<std::uint64_t>, 10>> {
   static constexpr const char* name = "churn";
   static void shape(crashtest::Plan& plan) {
-    plan.home_bytes = plan.max_home_bytes = 6 * pool::chunk_bytes;
+    plan.data_bytes = plan.max_data_bytes = 6 * pool::chunk_bytes;
     if (plan.seed % 2 == 0) plan.reopen = 2;
   }
 
@@ -276,8 +276,8 @@ struct GrowthModel {
 struct Growth : Workload<Growth, GrowthRoot, GrowthModel> {
   static constexpr const char* name = "growth";
   static void shape(crashtest::Plan& plan) {
-    plan.home_bytes = 3 * pool::chunk_bytes;
-    plan.max_home_bytes = 300 * pool::chunk_bytes;
+    plan.data_bytes = 3 * pool::chunk_bytes;
+    plan.max_data_bytes = 300 * pool::chunk_bytes;
     plan.ring_bytes = std::max<std::uint64_t>(plan.ring_bytes, 32768);
   }
   template <class Tx>

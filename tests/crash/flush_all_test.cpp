@@ -70,13 +70,13 @@ constexpr unsigned warm = 6;  // transactions of each thread before the one that
 
 /// `preempt`: with 0, a seed decides when threads change; otherwise thread 0 is delayed at that
 /// point of one transaction (Scheduler::preempt_at), while thread 1 makes a checkpoint.
-Recorded run(const Entry& e, std::uint64_t seed, unsigned each, std::uint64_t preempt) {
+Recorded run(const EngineInfo& e, std::uint64_t seed, unsigned each, std::uint64_t preempt) {
   crashtest::Plan plan;
   plan.seed = seed;
   plan.rings = threads + 1;  // the last one is the main thread's
   plan.engine = e.name;
   plan.ring_bytes = ring_of_at_least(e, 8192);
-  plan.home_bytes = plan.max_home_bytes = 40 * pool::chunk_bytes;
+  plan.data_bytes = plan.max_data_bytes = 40 * pool::chunk_bytes;
   plan.event = Scheduler::point;
   auto made = medium::CrashMedium::make(crashtest::detail::medium_of(plan)).value();
   medium::CrashMedium& medium = *made;
@@ -86,9 +86,9 @@ Recorded run(const Entry& e, std::uint64_t seed, unsigned each, std::uint64_t pr
     auto pool = AnyPool<Root>::try_open_on("crash", crashtest::detail::options_of(plan, e),
                                            std::move(made), true)
                     .value();
-    result.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base,
+    result.geometry = {medium.log_bytes(), medium.max_data_bytes(), pool.header().base,
                        medium.append_unit(), medium.fence_is_sync()};
-    result.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
+    result.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.data_bytes());
     const auto transact = [&](std::size_t t, unsigned i) {
       medium.begin(i, static_cast<std::uint32_t>(t));
       pool.update([&](auto& tx, Root& r) { change(tx, r, t, i); });
@@ -146,7 +146,7 @@ Recorded run(const Entry& e, std::uint64_t seed, unsigned each, std::uint64_t pr
 }
 
 /// Explores from the points at which thread 0 had begun this number of transactions.
-std::string explore(const Entry& e, Recorded& run, std::uint64_t seed, crash::Counts& counts,
+std::string explore(const EngineInfo& e, Recorded& run, std::uint64_t seed, crash::Counts& counts,
                     std::uint64_t from) {
   const auto look = [](auto& tx, const Root& r, const crash::Crash& crash) {
     crash::Verdict verdict;
@@ -180,8 +180,8 @@ std::string explore(const Entry& e, Recorded& run, std::uint64_t seed, crash::Co
 }
 
 class FlushAllUnderThreads : public EngineTest {};
-std::vector<Entry> publishing() {
-  return engines_that([](const Entry& e) {
+std::vector<EngineInfo> publishing() {
+  return engines_that([](const EngineInfo& e) {
     return isolates(e) && (e.family == "rewind-1l-nfp-batch" ||
                            e.family == "rewind-1l-nfp-optimized" || e.family == "bppm" ||
                            e.family == "redo-vcbp" || (is_softwrap(e) && !aliases_for_all(e)));

@@ -25,7 +25,7 @@ class Toy final : public crash::Subject {
     ToyLog log(*medium, bug_);
     log.recover();
     State state;
-    for (std::size_t i = 0; i < state.size(); ++i) state[i] = log.home(i);
+    for (std::size_t i = 0; i < state.size(); ++i) state[i] = log.data(i);
     crash::Verdict verdict{{}, base::hash_bytes(state.data(), sizeof state, 0)};
     const std::uint64_t n = log.transactions();
     if (n >= crash.least && n <= crash.most && n < states.size() && states[n] == state)
@@ -52,15 +52,15 @@ struct Found {
 Found explore(Bug bug, crash::Model model, std::uint64_t seed, unsigned depth = 2) {
   medium::CrashOptions options;
   options.log_bytes = ToyLog::log_bytes;
-  options.home_bytes = options.max_home_bytes = ToyLog::home_bytes;
+  options.data_bytes = options.max_data_bytes = ToyLog::data_bytes;
   auto medium = medium::CrashMedium::make(options).value();
   ToyLog log(*medium, bug);
   log.format();
   Toy subject(bug);
   State now{};
-  for (std::size_t i = 0; i < now.size(); ++i) now[i] = log.home(i);
+  for (std::size_t i = 0; i < now.size(); ++i) now[i] = log.data(i);
   subject.states.push_back(now);
-  crash::Image image(medium->begin_trace(), ToyLog::home_bytes);
+  crash::Image image(medium->begin_trace(), ToyLog::data_bytes);
   crash::Random random(seed);
   for (std::uint64_t step = 0; step < 40; ++step) {
     ToyLog::Pairs pairs;
@@ -79,8 +79,8 @@ Found explore(Bug bug, crash::Model model, std::uint64_t seed, unsigned depth = 
   const std::uint8_t uuid[16] = {7};
   // The block is free again at once.
   const std::uint64_t base =
-      pool::AddressRange::choose(uuid, options.home_bytes, "toy").value().base();
-  auto arena = crash::Arena::make({options.log_bytes, options.home_bytes, base}).value();
+      pool::AddressRange::choose(uuid, options.data_bytes, "toy").value().base();
+  auto arena = crash::Arena::make({options.log_bytes, options.data_bytes, base}).value();
   crash::ExploreOptions how;
   how.model = model;
   how.seed = seed;

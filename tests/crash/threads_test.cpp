@@ -19,7 +19,7 @@
 
 #include "perdure/perdure.hpp"
 #include "testing/crashtest.hpp"
-#include "tests/conformance/ways.hpp"
+#include "tests/conformance/configurations.hpp"
 #include "tests/crash/scheduler.hpp"
 #include "tests/engine/suite.hpp"
 #include "tests/support/watchdog.hpp"
@@ -49,8 +49,8 @@ std::uint64_t stamp_of(std::uint64_t count, std::uint64_t seen) {
   return base::mix(count ^ base::mix(seen + 1));
 }
 
-using conformance::Way;
-using conformance::ways;
+using conformance::Configuration;
+using conformance::configurations;
 
 struct Recorded {
   medium::Trace trace;
@@ -98,18 +98,21 @@ void transfer(Tx& tx, Root& r, std::size_t t, unsigned i, std::uint64_t choice,
 /// `schedule`: the scheduler's seed, if it differs from the program's.
 /// `preempt`: two threads with programs of their own; the first one, or a thread of the library, is
 /// delayed at that point of its last three steps (Scheduler::preempt_at).
-Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t threads, unsigned each,
-             bool lies = false, std::uint64_t schedule = 0, std::uint64_t preempt = 0) {
+Recorded run(const EngineInfo& e, const Configuration& configuration, std::uint64_t seed,
+             std::size_t threads, unsigned each, bool lies = false, std::uint64_t schedule = 0,
+             std::uint64_t preempt = 0) {
   watch_again();  // the limit is for one run
   crashtest::Plan plan;
   plan.seed = seed;
-  plan.durability = way.durability;
-  plan.like_a_file = way.like_a_file;
+  plan.durability = configuration.durability;
+  plan.like_a_file = configuration.like_a_file;
   // One for the main thread, one for the first worker, the others share the last one.
   plan.rings = 3;
   plan.engine = e.name;
-  plan.ring_bytes = !way.like_a_file ? ring_of_at_least(e, 8192) : is_undo(e) ? 1 << 20 : 65536;
-  plan.home_bytes = plan.max_home_bytes = 16 * pool::chunk_bytes;
+  plan.ring_bytes = !configuration.like_a_file ? ring_of_at_least(e, 8192)
+                    : is_undo(e)               ? 1 << 20
+                                               : 65536;
+  plan.data_bytes = plan.max_data_bytes = 16 * pool::chunk_bytes;
   plan.event = Scheduler::point;
   auto made = medium::CrashMedium::make(crashtest::detail::medium_of(plan)).value();
   medium::CrashMedium& medium = *made;
@@ -123,16 +126,16 @@ Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t thr
           for (auto& a : r.account) tx(a) = 100;
         })
         .wait();
-    result.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base,
+    result.geometry = {medium.log_bytes(), medium.max_data_bytes(), pool.header().base,
                        medium.append_unit(), medium.fence_is_sync()};
-    result.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
+    result.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.data_bytes());
     const auto transact = [&](std::size_t t, unsigned i, std::uint64_t choice) {
       medium.begin(i, static_cast<std::uint32_t>(t));
       const auto receipt =
           pool.update([&](auto& tx, Root& r) { transfer(tx, r, t, i, choice, threads); });
       result.ids[t].push_back(receipt.id());
-      const bool told =
-          way.waits() || lies || (choice % 4 == 0 ? (receipt.wait(), true) : receipt.durable());
+      const bool told = configuration.waits() || lies ||
+                        (choice % 4 == 0 ? (receipt.wait(), true) : receipt.durable());
       if (told) medium.done(i + 1, static_cast<std::uint32_t>(t));
     };
     std::vector<std::thread> workers;
@@ -192,7 +195,7 @@ Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t thr
   return result;
 }
 
-std::string explore(const Entry& e, Recorded& run, std::size_t threads, crash::Model model,
+std::string explore(const EngineInfo& e, Recorded& run, std::size_t threads, crash::Model model,
                     std::uint64_t seed, crash::Counts& counts, std::uint64_t from = 0,
                     std::uint64_t to = ~std::uint64_t{0}, bool briefly = false) {
   const auto look = [&](auto& tx, const Root& r, const crash::Crash& crash) {
@@ -259,8 +262,8 @@ std::string explore(const Entry& e, Recorded& run, std::size_t threads, crash::M
 class CrashUnderThreads : public EngineTest {};
 // Of REWIND's compositions the one that shares most between threads: a group. Of Blurred
 // Persistence's systems those in which a thread's log waits for others.
-std::vector<Entry> explored() {
-  return engines_that([](const Entry& e) {
+std::vector<EngineInfo> explored() {
+  return engines_that([](const EngineInfo& e) {
     return is_durable(e) && isolates(e) && (!is_rewind(e) || e.family == "rewind-1l-nfp-batch") &&
            (!is_blurred(e) || e.family == "bppm" || e.family == "redo-mne-async");
   });
@@ -269,7 +272,7 @@ ENGINE_SUITE(CrashUnderThreads, explored);
 
 TEST_P(CrashUnderThreads, LosesNothing) {
   crash::Counts counts;
-  for (std::size_t w = 0; w < std::size(ways); ++w)
+  for (std::size_t w = 0; w < std::size(configurations); ++w)
     for (std::uint64_t seed = 1; seed <= (scale > 1 ? 1 : 3); ++seed) {
       const std::size_t threads = 2 + seed % 2;
       // Rings have wrapped by the end; a third of the program is explored, counted by the first
@@ -279,11 +282,11 @@ TEST_P(CrashUnderThreads, LosesNothing) {
                             : is_blurred(GetParam())                       ? 24
                                                                            : 36,
                      third = each / 3;
-      Recorded r = run(GetParam(), ways[w], seed, threads, each);
+      Recorded r = run(GetParam(), configurations[w], seed, threads, each);
       const auto model = seed % 2 == 0 ? crash::Model::px86 : crash::Model::adversarial;
       ASSERT_EQ("", explore(GetParam(), r, threads, model, seed, counts, seed % 3 * third,
                             (seed % 3 + 1) * third))
-          << ways[w].name << ", seed " << seed;
+          << configurations[w].name << ", seed " << seed;
       EXPECT_GT(r.switches, 20U);
     }
   EXPECT_GT(counts.distinct, 2000U / scale);
@@ -295,7 +298,7 @@ TEST_P(CrashUnderThreads, LosesNothing) {
 // break.
 TEST_P(CrashUnderThreads, OnePreemptionAnywhereLosesNothing) {
   crash::Counts counts;
-  for (const Way& way : {ways[0], ways[2]}) {
+  for (const Configuration& configuration : {configurations[0], configurations[2]}) {
     std::uint64_t at = 1;
     for (bool more = true; more; at += scale * (is_dudetm(GetParam())     ? 20
                                                 : is_rewind(GetParam())   ? 50
@@ -303,33 +306,35 @@ TEST_P(CrashUnderThreads, OnePreemptionAnywhereLosesNothing) {
                                                 : is_softwrap(GetParam()) ? 3
                                                                           : 1)) {
       // Such engines have many threads.
-      Recorded r = run(GetParam(), way, 1, 2, warm + 18, false, 0, at);
+      Recorded r = run(GetParam(), configuration, 1, 2, warm + 18, false, 0, at);
       more = r.preempted;
       ASSERT_EQ("", explore(GetParam(), r, 2, crash::Model::adversarial, at, counts, warm + 1,
                             ~std::uint64_t{0}, true))
-          << way.name << ", held back at point " << at;
+          << configuration.name << ", held back at point " << at;
     }
-    EXPECT_GT(at, 20U) << way.name;
+    EXPECT_GT(at, 20U) << configuration.name;
   }
   this->RecordProperty("distinct", static_cast<int>(counts.distinct));
 }
 
 TEST_P(CrashUnderThreads, TheSameSeedIsTheSameRun) {
-  for (const Way& way : ways) {
-    const auto a = run(GetParam(), way, 7, 2, 10), b = run(GetParam(), way, 7, 2, 10);
-    EXPECT_EQ(a.trace.events, b.trace.events) << way.name;
-    EXPECT_EQ(a.trace.words, b.trace.words) << way.name;
+  for (const Configuration& configuration : configurations) {
+    const auto a = run(GetParam(), configuration, 7, 2, 10),
+               b = run(GetParam(), configuration, 7, 2, 10);
+    EXPECT_EQ(a.trace.events, b.trace.events) << configuration.name;
+    EXPECT_EQ(a.trace.words, b.trace.words) << configuration.name;
     EXPECT_EQ(a.switches, b.switches);
     bool other = false;  // whether other schedules of the same pool and program ran
     for (std::uint64_t schedule = 8; schedule < 16 && !other; ++schedule)
-      other = run(GetParam(), way, 7, 2, 10, false, schedule).trace.events != a.trace.events;
-    EXPECT_TRUE(other) << way.name;
+      other =
+          run(GetParam(), configuration, 7, 2, 10, false, schedule).trace.events != a.trace.events;
+    EXPECT_TRUE(other) << configuration.name;
   }
 }
 
 TEST(CrashUnderThreadsToo, AnAcknowledgementThatIsALieIsFound) {
   crash::Counts counts;
-  Recorded r = run(*engine::find_instance("shadow"), ways[2], 1, 2, 12, true);
+  Recorded r = run(*engine::find_instance("shadow"), configurations[2], 1, 2, 12, true);
   EXPECT_NE(std::string::npos,
             explore(*engine::find_instance("shadow"), r, 2, crash::Model::px86, 1, counts)
                 .find("was told of"));

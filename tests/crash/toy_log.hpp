@@ -44,7 +44,7 @@ enum class Bug : std::uint8_t {
 class ToyLog {
  public:
   static constexpr std::uint64_t words = 64, blocks = 8;
-  static constexpr std::uint64_t log_bytes = 64 << 10, home_bytes = 4096;
+  static constexpr std::uint64_t log_bytes = 64 << 10, data_bytes = 4096;
   // The data region, in words: data, then which word owns which block (block + 1, or 0), then the
   // bitmap of allocated blocks.
   static constexpr std::uint64_t owner = words, bitmap = words + blocks;
@@ -59,10 +59,10 @@ class ToyLog {
     const std::uint64_t number = next_++;
     for (const auto& [word, value] : pairs)
       if (word == bitmap) {
-        const std::uint64_t now = home(bitmap);
+        const std::uint64_t now = data(bitmap);
         if ((bug_ == Bug::leak && (value & ~now) != 0) ||
             (bug_ == Bug::double_free && (now & ~value) != 0))
-          store_home(word, value);
+          store_data(word, value);
       }
     write_record(number, pairs);
     if (bug_ == Bug::early_acknowledgement) acknowledge();
@@ -77,7 +77,7 @@ class ToyLog {
     }
     if (bug_ != Bug::early_acknowledgement) acknowledge();
     for (const auto& [word, value] : bug_ == Bug::hole ? std::exchange(pending_, {}) : pairs)
-      store_home(word, value);
+      store_data(word, value);
     if (number % 8 == 0) {
       // The data region is durable before the header says so.
       if (bug_ != Bug::missing_fence) fence();
@@ -88,7 +88,7 @@ class ToyLog {
 
   void format() {
     write_header(1);
-    for (std::uint64_t i = 0; i < words; ++i) store_home(i, i);
+    for (std::uint64_t i = 0; i < words; ++i) store_data(i, i);
     fence();
   }
 
@@ -103,7 +103,7 @@ class ToyLog {
         ++missing;
         continue;
       }
-      for (const auto& [word, value] : pairs) store_home(word, value);
+      for (const auto& [word, value] : pairs) store_data(word, value);
       next_ = n + 1;
     }
     if (bug_ != Bug::recovery_not_repeatable) fence();  // the data region before the header
@@ -113,7 +113,7 @@ class ToyLog {
 
   /// Transactions are numbered 1, 2, ...: the number in the data region.
   [[nodiscard]] std::uint64_t transactions() const noexcept { return next_ - 1; }
-  [[nodiscard]] std::uint64_t home(std::uint64_t word) const {
+  [[nodiscard]] std::uint64_t data(std::uint64_t word) const {
     std::uint64_t v = 0;
     std::memcpy(&v, medium_.at(log_bytes + word * 8), 8);
     return v;
@@ -123,7 +123,7 @@ class ToyLog {
   static constexpr std::uint64_t slot_bytes = 256, first_slot = 8192, slots = 16, copy_b = 4096;
 
   void fence() { (void)medium_.fence(); }
-  void store_home(std::uint64_t word, std::uint64_t value) {
+  void store_data(std::uint64_t word, std::uint64_t value) {
     medium_.store(log_bytes + word * 8, &value, 8);
     if (bug_ != Bug::missing_flush) medium_.flush(log_bytes + word * 8, 8);
   }

@@ -9,8 +9,8 @@
 namespace perdure::test {
 namespace {
 
-std::vector<Entry> caller_isolates() {
-  return engines_that([](const Entry& e) { return !isolates(e) && is_durable(e); });
+std::vector<EngineInfo> caller_isolates() {
+  return engines_that([](const EngineInfo& e) { return !isolates(e) && is_durable(e); });
 }
 
 class Caller : public EngineTest {};

@@ -25,19 +25,19 @@ struct Alone {
 };
 
 TEST(Checkpoint, WhatWaitsInDramIsBounded) {
-  constexpr std::uint64_t home_bytes = std::uint64_t{96} << 20, log_bytes = 64 << 10;
+  constexpr std::uint64_t data_bytes = std::uint64_t{96} << 20, log_bytes = 64 << 10;
   medium::RecordingOptions o;
   o.log_bytes = log_bytes;
-  o.home_bytes = o.max_home_bytes = home_bytes;
+  o.data_bytes = o.max_data_bytes = data_bytes;
   // Its events would take many times the memory that the test measures: they are dropped as they
   // come.
   auto medium = medium::RecordingMedium::make(o).value();
-  std::vector<std::byte> view(home_bytes);
-  for (std::uint64_t at = 0; at < home_bytes; at += 8) std::memcpy(&view[at], &at, 8);
-  Marks marks(home_bytes);
-  for (std::uint64_t at = 0; at < home_bytes; at += 64) marks.mark(at, true);
+  std::vector<std::byte> view(data_bytes);
+  for (std::uint64_t at = 0; at < data_bytes; at += 8) std::memcpy(&view[at], &at, 8);
+  Marks marks(data_bytes);
+  for (std::uint64_t at = 0; at < data_bytes; at += 64) marks.mark(at, true);
 
-  Checkpoint checkpoint(*medium, marks, view.data(), home_bytes);
+  Checkpoint checkpoint(*medium, marks, view.data(), data_bytes);
   Alone tm;
   std::uint64_t clock = 0, durable = 0, most = 0, waited = 0;
   checkpoint.start(7);
@@ -56,9 +56,9 @@ TEST(Checkpoint, WhatWaitsInDramIsBounded) {
   EXPECT_LE(most, Checkpoint::max_waiting_bytes);
   // A bound with which nothing may wait would make each slice wait.
   EXPECT_GE(most, Checkpoint::max_waiting_bytes / 2);
-  EXPECT_GE(waited, home_bytes / Checkpoint::max_waiting_bytes - 1);
-  EXPECT_EQ(0, std::memcmp(view.data(), medium->home(), home_bytes));
-  EXPECT_EQ(home_bytes / 64, checkpoint.lines());
+  EXPECT_GE(waited, data_bytes / Checkpoint::max_waiting_bytes - 1);
+  EXPECT_EQ(0, std::memcmp(view.data(), medium->data(), data_bytes));
+  EXPECT_EQ(data_bytes / 64, checkpoint.lines());
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ struct Watched {
   }
 };
 
-Watched open_watched(const Entry& e, const Shape& shape) {
+Watched open_watched(const EngineInfo& e, const Shape& shape) {
   auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
   WatchMedium* const raw = made.get();
   return {raw,
@@ -59,8 +59,8 @@ class Counts : public EngineTest {
   }
 };
 // The others' costs: rewind_test.cpp, bppm_test.cpp, softwrap_test.cpp, dudetm_test.cpp (combined).
-std::vector<Entry> of_one_record() {
-  return engines_that([](const Entry& e) {
+std::vector<EngineInfo> of_one_record() {
+  return engines_that([](const EngineInfo& e) {
     return is_durable(e) && !is_rewind(e) && !is_blurred(e) && !is_softwrap(e) &&
            !e.name.starts_with("dudetm-combined");
   });
@@ -334,8 +334,8 @@ class OpeningCost : public EngineTest {
     return seen;
   }
 };
-std::vector<Entry> of_each_family() {
-  return engines_that([](const Entry& e) { return is_durable(e) && e.name == e.family; });
+std::vector<EngineInfo> of_each_family() {
+  return engines_that([](const EngineInfo& e) { return is_durable(e) && e.name == e.family; });
 }
 ENGINE_SUITE(OpeningCost, of_each_family);
 

@@ -166,13 +166,13 @@ TEST_F(ManyPools, TheLimitOfDescriptors) {
 // Every engine, in every durability mode, on a file and on memory: used, then left idle.
 TEST_F(ManyPools, IdlePoolsOfAllEnginesDoNotWake) {
   struct Open {
-    Entry entry;
+    EngineInfo entry;
     std::string name;
     AnyPool<Root> pool;
     std::uint64_t last;
   };
   std::vector<Open> open;
-  for (const Entry& e : engine::registered()) {
+  for (const EngineInfo& e : engine::registered()) {
     if (is_stood_for(e) || !runs_here(e)) continue;
     for (const Durability durability : {durable, group, async})
       for (const char* medium : {"emulated", "file"}) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "testing/crashtest.hpp"
-#include "tests/conformance/ways.hpp"
+#include "tests/conformance/configurations.hpp"
 #include "tests/engine/suite.hpp"
 
 namespace perdure::test {
@@ -24,7 +24,7 @@ struct Oops {};
 /// Both models; one log for the pool on memory, and one log per thread on a medium that behaves
 /// like a file; kills, too: what is only visible after a kill, recovery must make durable (REDO-4).
 template <class Workload>
-void explore_engine(const Entry& e, std::uint64_t steps, std::uint64_t at_least) {
+void explore_engine(const EngineInfo& e, std::uint64_t steps, std::uint64_t at_least) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial})
     for (std::uint64_t seed = 1; seed <= 2; ++seed) {
       crashtest::Plan plan;
@@ -67,7 +67,7 @@ struct TakenBack {
 
 /// A transaction of one thread overwrites another's, then `fills` more transactions follow, so that
 /// the younger one's log begins again; either one's log may be the first.
-inline void an_older_value_does_not_come_back(const Entry& e, const Shape& shape,
+inline void an_older_value_does_not_come_back(const EngineInfo& e, const Shape& shape,
                                               std::uint64_t fills) {
   for (const bool swapped : {false, true}) {
     auto rig = open_rig<Words>(e, shape);
@@ -115,7 +115,8 @@ inline void an_older_value_does_not_come_back(const Entry& e, const Shape& shape
 
 /// Many generations of a small log, with transactions that abort; then a kill. Ids continue after
 /// it.
-inline void go_on_in_a_small_log(const Entry& e, const Shape& shape, std::uint64_t transactions) {
+inline void go_on_in_a_small_log(const EngineInfo& e, const Shape& shape,
+                                 std::uint64_t transactions) {
   std::uint64_t id = 0;
   std::vector<std::byte> image;
   {

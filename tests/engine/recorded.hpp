@@ -16,10 +16,10 @@ namespace perdure::test {
 class Recorded {
  public:
   static std::unique_ptr<medium::CrashMedium> make_medium(std::uint64_t ring_bytes,
-                                                          std::uint64_t home_bytes) {
+                                                          std::uint64_t data_bytes) {
     medium::CrashOptions o;
     o.log_bytes = pool::first_ring + ring_bytes;
-    o.home_bytes = o.max_home_bytes = home_bytes;
+    o.data_bytes = o.max_data_bytes = data_bytes;
     o.sparse = true;
     return medium::CrashMedium::make(o).value();
   }
@@ -27,9 +27,9 @@ class Recorded {
   /// Recording begins here; everything done before is durable. Make it before the pool is made, or
   /// later, while no thread works.
   explicit Recorded(medium::CrashMedium& medium)
-      : medium_(&medium), image_(medium.begin_trace(), medium.home_bytes()) {}
+      : medium_(&medium), image_(medium.begin_trace(), medium.data_bytes()) {}
   void made(const pool::Header& header) {
-    geometry_ = {medium_->log_bytes(), medium_->max_home_bytes(), header.base,
+    geometry_ = {medium_->log_bytes(), medium_->max_data_bytes(), header.base,
                  medium_->append_unit(), medium_->fence_is_sync()};
     medium_->done(0);
   }

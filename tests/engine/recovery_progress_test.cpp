@@ -37,8 +37,8 @@ void expect_in_order(const std::vector<RecoveryProgress>& told, const Recovery& 
 }
 
 class RecoveryIsTold : public EngineTest {};
-std::vector<Entry> durable_engines() {
-  return engines_that([](const Entry& e) { return e.family != "volatile"; });
+std::vector<EngineInfo> durable_engines() {
+  return engines_that([](const EngineInfo& e) { return e.family != "volatile"; });
 }
 ENGINE_SUITE(RecoveryIsTold, durable_engines);
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "perdure/api/pool.hpp"
-#include "perdure/engine/any_over.hpp"
+#include "perdure/engine/dynamic_engine_over.hpp"
 #include "perdure/engine/undo/instances.hpp"
 #include "tests/medium/scratch.hpp"
 

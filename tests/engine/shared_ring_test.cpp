@@ -14,7 +14,7 @@ ENGINE_SUITE(SharedRing, durable_isolating_ones);
 
 // Three threads, two rings. One has stored and not committed; another one on its ring aborts; the
 // third commits and makes a checkpoint. After a kill the first one's stores must be gone.
-TEST_P(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
+TEST_P(SharedRing, TruncationKeepsTheRecordsOfATransactionInProgress) {
   if (GetParam().tm == "global_lock") {
     GTEST_SKIP() << "one writer at a time";
   } else {

@@ -42,32 +42,32 @@ inline constexpr unsigned scale = 1;
 
 // --- the engines as test parameters --------------------------------------------------------------
 
-inline std::vector<Entry> engines_that(bool (*keep)(const Entry&)) {
-  std::vector<Entry> kept;
-  for (const Entry& e : engine::registered())
+inline std::vector<EngineInfo> engines_that(bool (*keep)(const EngineInfo&)) {
+  std::vector<EngineInfo> kept;
+  for (const EngineInfo& e : engine::registered())
     if (keep(e) && !is_stood_for(e) && runs_here(e)) kept.push_back(e);
   return kept;
 }
-inline std::vector<Entry> all_of_them() {
-  return engines_that([](const Entry&) { return true; });
+inline std::vector<EngineInfo> all_of_them() {
+  return engines_that([](const EngineInfo&) { return true; });
 }
-inline std::vector<Entry> durable_ones() { return engines_that(is_durable); }
-inline std::vector<Entry> isolating_ones() { return engines_that(isolates); }
-inline std::vector<Entry> durable_isolating_ones() {
-  return engines_that([](const Entry& e) { return is_durable(e) && isolates(e); });
+inline std::vector<EngineInfo> durable_ones() { return engines_that(is_durable); }
+inline std::vector<EngineInfo> isolating_ones() { return engines_that(isolates); }
+inline std::vector<EngineInfo> durable_isolating_ones() {
+  return engines_that([](const EngineInfo& e) { return is_durable(e) && isolates(e); });
 }
 
 }  // namespace perdure::test
 
 namespace perdure::engine {
-inline void PrintTo(const Entry& e, std::ostream* out) { *out << e.name; }  // for GoogleTest
+inline void PrintTo(const EngineInfo& e, std::ostream* out) { *out << e.name; }  // for GoogleTest
 }  // namespace perdure::engine
 
 namespace perdure::test {
 
-class EngineTest : public ::testing::TestWithParam<Entry> {
+class EngineTest : public ::testing::TestWithParam<EngineInfo> {
  public:
-  static std::string name(const ::testing::TestParamInfo<Entry>& info) {
+  static std::string name(const ::testing::TestParamInfo<EngineInfo>& info) {
     std::string name(info.param.name);
     for (char& c : name)
       if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
@@ -89,19 +89,19 @@ struct Shape {
   papers::RewindOptions rewind = {};
   papers::SoftwrapOptions softwrap = {.long_wrap_ms = 0};
   papers::DudetmOptions dudetm = {};
-  std::uint64_t home_bytes = 16 * pool::chunk_bytes, max_home_bytes = 64 * pool::chunk_bytes;
+  std::uint64_t data_bytes = 16 * pool::chunk_bytes, max_data_bytes = 64 * pool::chunk_bytes;
 
   [[nodiscard]] medium::RecordingOptions medium() const {
     medium::RecordingOptions o;
     o.log_bytes = pool::first_ring + ring_bytes * std::max(threads, 1U);
-    o.home_bytes = home_bytes;
-    o.max_home_bytes = max_home_bytes;
+    o.data_bytes = data_bytes;
+    o.max_data_bytes = max_data_bytes;
     o.sparse = true;
     o.append_unit = like_a_file ? 4096 : 64;
     o.fence_is_sync = like_a_file;
     return o;
   }
-  [[nodiscard]] Options options(const Entry& e) const {
+  [[nodiscard]] Options options(const EngineInfo& e) const {
     Options o;
     o.engine = e.name;
     o.durability = durability;
@@ -131,7 +131,7 @@ struct Rig {
 
 /// A new pool, or (with an image) an old one, recovered.
 template <class Root>
-Rig<Root> open_rig(const Entry& e, const Shape& setup, std::span<const std::byte> image = {}) {
+Rig<Root> open_rig(const EngineInfo& e, const Shape& setup, std::span<const std::byte> image = {}) {
   auto made = medium::RecordingMedium::make(setup.medium(), image).value();
   medium::RecordingMedium* const raw = made.get();
   auto pool =
@@ -144,18 +144,18 @@ Rig<Root> open_rig(const Entry& e, const Shape& setup, std::span<const std::byte
 /// What a user can see of a pool: its root's bytes, its blocks and what is in them.
 struct State {
   std::vector<std::byte> root;
-  /// by home offset; the root's own left out
+  /// by data offset; the root's own left out
   std::map<std::uint64_t, std::vector<std::byte>> blocks;
   friend bool operator==(const State&, const State&) = default;
 };
 
-/// Of home's bytes, wherever they lie.
-inline State state_of(const std::byte* home, const pool::Header& header,
+/// Of the bytes of the data region, wherever they lie.
+inline State state_of(const std::byte* data, const pool::Header& header,
                       std::vector<std::string>* problems = nullptr) {
   State s;
-  s.root.assign(home + header.root_offset, home + header.root_offset + header.root_bytes);
-  const auto audit = pool::audit_heap(home, header, [&](std::uint64_t offset, std::uint64_t bytes) {
-    if (offset != header.root_offset) s.blocks[offset].assign(home + offset, home + offset + bytes);
+  s.root.assign(data + header.root_offset, data + header.root_offset + header.root_bytes);
+  const auto audit = pool::audit_heap(data, header, [&](std::uint64_t offset, std::uint64_t bytes) {
+    if (offset != header.root_offset) s.blocks[offset].assign(data + offset, data + offset + bytes);
   });
   if (problems != nullptr) *problems = audit.problems;
   return s;
@@ -171,12 +171,12 @@ struct Recovered {
 /// Opens the image as a crash left it and recovers, without mapping a view (the pool it was taken
 /// from may be open). `watch` is given the medium before recovery starts. `session`: the new
 /// session's header is written too. `events`: what was asked of the medium, the bytes with it.
-inline Recovered recover(const Entry& e, std::span<const std::byte> image, const Shape& setup,
+inline Recovered recover(const EngineInfo& e, std::span<const std::byte> image, const Shape& setup,
                          const std::function<void(medium::RecordingMedium&)>& watch = {},
                          bool session = false, std::vector<medium::Event>* events = nullptr) {
   Recovered r;
   medium::RecordingOptions options = setup.medium();
-  options.home_bytes = image.size() - options.log_bytes;
+  options.data_bytes = image.size() - options.log_bytes;
   options.keep_bytes = events != nullptr;
   auto made = medium::RecordingMedium::make(options, image).value();
   medium::RecordingMedium* const raw = made.get();
@@ -197,7 +197,7 @@ inline Recovered recover(const Entry& e, std::span<const std::byte> image, const
   if (events != nullptr) *events = raw->events();
   if (!r.status.ok()) return r;
   const pool::Header& header = (*file)->header();
-  r.state = state_of(raw->home(), header, &r.problems);
+  r.state = state_of(raw->data(), header, &r.problems);
   return r;
 }
 

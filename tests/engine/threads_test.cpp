@@ -20,7 +20,7 @@ class Threads : public EngineTest {
       EXPECT_TRUE(rig.pool.close().clean);
       Shape again = shape;
       const auto image = rig.medium->durable_image();
-      again.home_bytes = image.size() - shape.medium().log_bytes;
+      again.data_bytes = image.size() - shape.medium().log_bytes;
       { auto gone = std::move(rig.pool); }
       auto second = open_rig<Root>(GetParam(), again, image);
       EXPECT_EQ(0U, second.pool.stats().recovery.records) << "a clean pool has nothing to recover";
@@ -206,11 +206,11 @@ TEST_P(Threads, CheckpointsBesideWriters) {
 
 TEST_P(Threads, ThePoolGrowsWhileTransactionsRun) {
   Shape shape;
-  shape.home_bytes = 4 * pool::chunk_bytes;
-  shape.max_home_bytes = 32 << 20;
+  shape.data_bytes = 4 * pool::chunk_bytes;
+  shape.max_data_bytes = 32 << 20;
   shape.ring_bytes = 64 << 10;
   auto rig = open_rig<Root>(GetParam(), shape);
-  const std::uint64_t before = rig.pool.stats().home_bytes;
+  const std::uint64_t before = rig.pool.stats().data_bytes;
   std::atomic<bool> stop{false};
   std::atomic<unsigned> wrong{0};
   std::thread other([&] {  // transactions that need no growth continue, and so do checkpoints
@@ -240,7 +240,7 @@ TEST_P(Threads, ThePoolGrowsWhileTransactionsRun) {
   stop = true;
   other.join();
   EXPECT_EQ(0U, wrong);
-  EXPECT_GT(rig.pool.stats().home_bytes, before);
+  EXPECT_GT(rig.pool.stats().data_bytes, before);
   const auto walk = [&](auto& pool) {
     pool.view([&](auto& tx, const Root& r) {
       for (std::size_t me = 0; me < 2; ++me) {
@@ -274,8 +274,8 @@ TEST_P(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
     GTEST_SKIP() << "a view keeps writers out";
   } else {
     Shape shape;
-    shape.home_bytes = 5 * pool::chunk_bytes;  // full: what is freed is used next
-    shape.max_home_bytes = 40 * pool::chunk_bytes;
+    shape.data_bytes = 5 * pool::chunk_bytes;  // full: what is freed is used next
+    shape.max_data_bytes = 40 * pool::chunk_bytes;
     auto rig = open_rig<Root>(GetParam(), shape);
     auto& pool = rig.pool;
     std::atomic<int> stage{0};
@@ -348,8 +348,8 @@ TEST_P(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
 TEST_P(Threads, ADoomedWriterDoesNotScribbleOverTheHeap) {
   if (GetParam().tm == "stm") {
     Shape shape;
-    shape.home_bytes = 5 * pool::chunk_bytes;
-    shape.max_home_bytes = 40 * pool::chunk_bytes;
+    shape.data_bytes = 5 * pool::chunk_bytes;
+    shape.max_data_bytes = 40 * pool::chunk_bytes;
     auto rig = open_rig<Root>(GetParam(), shape);
     auto& pool = rig.pool;
     pool.update([&](auto& tx, Root& r) {

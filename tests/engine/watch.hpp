@@ -20,15 +20,15 @@ class WatchMedium final : public medium::Medium {
  public:
   enum class Call { write, flush, fence, flush_all };
   using Each = std::function<void(Call call, std::uint64_t offset)>;
-  using HomeWrite = std::function<void(std::uint64_t offset, const void* src, std::size_t n)>;
+  using DataWrite = std::function<void(std::uint64_t offset, const void* src, std::size_t n)>;
 
   explicit WatchMedium(std::unique_ptr<medium::RecordingMedium> inner) : inner_(std::move(inner)) {
     path_ = inner_->path();
     log_ = const_cast<std::byte*>(inner_->at(0));
-    home_ = const_cast<std::byte*>(inner_->home());
+    data_ = const_cast<std::byte*>(inner_->data());
     log_bytes_ = inner_->log_bytes();
-    home_bytes_.store(inner_->home_bytes(), std::memory_order_relaxed);
-    max_home_bytes_ = inner_->max_home_bytes();
+    data_bytes_.store(inner_->data_bytes(), std::memory_order_relaxed);
+    max_data_bytes_ = inner_->max_data_bytes();
     append_unit_ = inner_->append_unit();
     fence_is_sync_ = inner_->fence_is_sync();
     read_only_ = inner_->read_only();
@@ -36,7 +36,7 @@ class WatchMedium final : public medium::Medium {
   }
   [[nodiscard]] medium::RecordingMedium& recording() noexcept { return *inner_; }
   /// Set this while no other thread uses the medium.
-  void before_home_write(HomeWrite f) { before_ = std::move(f); }
+  void before_data_write(DataWrite f) { before_ = std::move(f); }
   /// The same for every call that changes what is stored, or durable, except for records that are
   /// appended to a ring. It may be set at any time, also while a thread of the pool uses it.
   void before_each(Each f) {
@@ -83,14 +83,14 @@ class WatchMedium final : public medium::Medium {
   Status allocate(std::uint64_t offset, std::uint64_t n) override {
     return inner_->allocate(offset, n);
   }
-  Status grow(std::uint64_t home_bytes) override {
-    Status s = inner_->grow(home_bytes);
-    home_bytes_.store(inner_->home_bytes(), std::memory_order_release);
+  Status grow(std::uint64_t data_bytes) override {
+    Status s = inner_->grow(data_bytes);
+    data_bytes_.store(inner_->data_bytes(), std::memory_order_release);
     return s;
   }
-  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+  Status map_view(std::byte* address, std::uint64_t data_offset, std::uint64_t n,
                   medium::ViewKind kind) override {
-    return inner_->map_view(address, home_offset, n, kind);
+    return inner_->map_view(address, data_offset, n, kind);
   }
   medium::Counters counters() const noexcept override { return inner_->counters(); }
 
@@ -115,7 +115,7 @@ class WatchMedium final : public medium::Medium {
     if (before_ && offset >= log_bytes_) before_(offset, src, n);
   }
   std::unique_ptr<medium::RecordingMedium> inner_;
-  HomeWrite before_;
+  DataWrite before_;
   std::mutex each_mutex_;
   std::shared_ptr<const Each> each_;
   PerThread fences_{}, lines_{};

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "faults.hpp"
-#include "perdure/engine/any.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
 #include "small_disk.hpp"
 #include "testing/recording_medium.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 
 std::vector<Case> every_engine(std::initializer_list<const char*> media) {
   std::vector<Case> all;
-  for (const engine::Entry& e : engine::registered()) {
+  for (const engine::EngineInfo& e : engine::registered()) {
     // Instances that do not isolate have the same log.
     if (!e.runs_here().ok() || e.isolation != Isolation::full) continue;
     for (const char* medium : media) {
@@ -342,8 +342,8 @@ class Refused : public ::testing::TestWithParam<Case> {
   medium::RecordingOptions shape() const {
     medium::RecordingOptions o;
     o.log_bytes = pool::first_ring + options().creation.log_size;
-    o.home_bytes = 24 * pool::chunk_bytes;
-    o.max_home_bytes = 64 * pool::chunk_bytes;
+    o.data_bytes = 24 * pool::chunk_bytes;
+    o.max_data_bytes = 64 * pool::chunk_bytes;
     o.sparse = true;
     return o;
   }
@@ -387,7 +387,7 @@ TEST_P(Refused, AtEveryCall) {
     const auto image = raw->current_image();
     { const TestPool gone = std::move(*pool); }
     medium::RecordingOptions again = shape();
-    again.home_bytes = image.size() - again.log_bytes;
+    again.data_bytes = image.size() - again.log_bytes;
     auto cut =
         std::make_unique<medium::FaultyMedium>(medium::RecordingMedium::make(again, image).value());
     cut->fail(Call::allocate, n, ENOSPC);

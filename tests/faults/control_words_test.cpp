@@ -16,7 +16,7 @@
 #include "perdure/log/control_word.hpp"
 #include "perdure/log/record.hpp"
 #include "testing/survive.hpp"
-#include "tests/conformance/ways.hpp"
+#include "tests/conformance/configurations.hpp"
 #include "tests/engine/suite.hpp"
 #include "tests/faults/guarded_medium.hpp"
 
@@ -40,16 +40,16 @@ void step(Tx& tx, Root& r, std::uint64_t n) {
   tx(r.block) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + n % 5 * 100));
 }
 
-Shape shape_of(const Entry& e) {
+Shape shape_of(const EngineInfo& e) {
   Shape s;
   s.threads = 1;
   s.ring_bytes = conformance::small_ring(e, false);
-  s.home_bytes = s.max_home_bytes = 8 * pool::chunk_bytes;
+  s.data_bytes = s.max_data_bytes = 8 * pool::chunk_bytes;
   return s;
 }
 
 /// The images that kills leave: between two transactions, and in the middle of one, at each fence.
-std::vector<std::vector<std::byte>> killed(const Entry& e, const Shape& shape) {
+std::vector<std::vector<std::byte>> killed(const EngineInfo& e, const Shape& shape) {
   medium::RecordingMedium* raw = nullptr;
   auto made = medium::RecordingMedium::make(shape.medium()).value();
   raw = made.get();
@@ -76,7 +76,7 @@ struct Outcome {
   std::string died;
 };
 
-Outcome recover(const Entry& e, GuardedMemory& memory) {
+Outcome recover(const EngineInfo& e, GuardedMemory& memory) {
   Outcome o;
   o.died = crash::survive([&] {
     pool::OpenFile how;
@@ -94,7 +94,7 @@ Outcome recover(const Entry& e, GuardedMemory& memory) {
     o.last_id = report.last_id;
     if (!o.status.ok()) return;
     std::vector<std::string> problems;
-    o.state = state_of(memory.home(), (*file)->header(), &problems);
+    o.state = state_of(memory.data(), (*file)->header(), &problems);
     if (!problems.empty())
       o.status = failure(Code::invalid, "", "an unsound pool: " + problems.front());
   });
@@ -117,7 +117,7 @@ class ControlWords : public EngineTest {
       return "bit " + std::to_string(bit) + " of the word at " + std::to_string(offset) + ": ";
     };
     ASSERT_EQ("", o.died) << where();
-    ASSERT_EQ(0U, memory.outside()) << where() << "bytes outside log and home";
+    ASSERT_EQ(0U, memory.outside()) << where() << "bytes outside log and data region";
     if (o.status.ok()) {
       ++tally.same;
       ASSERT_TRUE(o.state == whole.state) << where() << "recovered to something else";
@@ -173,7 +173,7 @@ TEST_P(ControlWords, OfTheLog) {
     // over the whole record.
     const std::uint64_t seed = log::ring_seed(header.uuid, header.epoch, 0);
     for (std::uint64_t line = begin + 64; line < end && !HasFatalFailure(); line += 64) {
-      log::AriesRecord record;
+      papers::rewind::AriesRecord record;
       std::memcpy(&record, &image[line], sizeof record);
       const bool sealed = record.whole(seed, line);
       bool empty = true;
@@ -197,7 +197,7 @@ void make_first_form(std::vector<std::byte>& image, const pool::Header& header) 
   const std::uint64_t begin = pool::ring_offset(header, 0),
                       seed = log::ring_seed(header.uuid, header.epoch, 0);
   for (std::uint64_t line = begin; line < begin + header.ring_bytes; line += 64) {
-    log::AriesRecord words;
+    papers::rewind::AriesRecord words;
     std::memcpy(&words, &image[line], sizeof words);
     if (words.whole(seed, line)) continue;
     bool cells = line != begin;

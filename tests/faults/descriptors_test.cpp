@@ -10,7 +10,7 @@
 #include <set>
 
 #include "faults.hpp"
-#include "perdure/engine/any.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
 
 namespace perdure::faults {
 namespace {
@@ -19,7 +19,7 @@ constexpr std::uint64_t steps = 20;
 
 std::vector<Case> every_engine() {
   std::vector<Case> all;
-  for (const engine::Entry& e : engine::registered()) {
+  for (const engine::EngineInfo& e : engine::registered()) {
     if (!e.runs_here().ok()) continue;
     for (const char* medium : {"emulated", "file"}) {
       all.push_back({std::string(e.name), medium, durable});

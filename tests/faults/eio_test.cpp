@@ -32,7 +32,7 @@ class Eio : public ::testing::TestWithParam<Case> {
     const pool::Header h = header_of(path);
     medium::OpenMedium m;
     m.path = path, m.kind = GetParam().medium, m.log_bytes = h.log_bytes,
-    m.home_bytes = h.home_bytes, m.max_home_bytes = h.max_home_bytes;
+    m.data_bytes = h.data_bytes, m.max_data_bytes = h.max_data_bytes;
     auto made = std::make_unique<FaultyMedium>(medium::open_medium(m).value());
     faulty = made.get();
     faulty->fail(call, nth, EIO, and_later);
@@ -269,7 +269,7 @@ TEST_P(Eio, Growth) {
     const pool::Header h = header_of(name);
     medium::OpenMedium m;
     m.path = name, m.kind = GetParam().medium, m.log_bytes = h.log_bytes,
-    m.home_bytes = h.home_bytes, m.max_home_bytes = h.max_home_bytes;
+    m.data_bytes = h.data_bytes, m.max_data_bytes = h.max_data_bytes;
     auto made = std::make_unique<FaultyMedium>(medium::open_medium(m).value());
     FaultyMedium& faulty = *made;
     TestPool pool = TestPool::try_open_on(name, options(), std::move(made), false).value();

@@ -52,7 +52,7 @@ class GuardedMemory {
         log_bytes_(log_bytes),
         memory_(medium::make_memory_file("perdure-guarded", image.size()).value()),
         log_(memory_.get(), 0, log_bytes),
-        home_(memory_.get(), log_bytes, image.size() - log_bytes) {
+        data_(memory_.get(), log_bytes, image.size() - log_bytes) {
     for (std::uint64_t line = 0; line < image_.size() / 64; ++line) touched_.push_back(line);
     restore();
   }
@@ -77,7 +77,7 @@ class GuardedMemory {
   [[nodiscard]] std::uint64_t stores() const noexcept { return stores_; }
   /// Calls with bytes outside log and data region, since restore(): they were not executed.
   [[nodiscard]] std::uint64_t outside() const noexcept { return outside_; }
-  [[nodiscard]] const std::byte* home() const noexcept { return home_.at(); }
+  [[nodiscard]] const std::byte* data() const noexcept { return data_.at(); }
   [[nodiscard]] const std::vector<std::byte>& image() const noexcept { return image_; }
   /// Opens a medium on it. One at a time.
   [[nodiscard]] std::unique_ptr<medium::Medium> open() { return std::make_unique<Medium>(*this); }
@@ -88,10 +88,10 @@ class GuardedMemory {
     explicit Medium(GuardedMemory& memory) : memory_(memory) {
       path_ = "guarded";
       log_ = memory.log_.at();
-      home_ = memory.home_.at();
+      data_ = memory.data_.at();
       log_bytes_ = memory.log_bytes_;
-      max_home_bytes_ = memory.image_.size() - log_bytes_;
-      home_bytes_.store(max_home_bytes_, std::memory_order_relaxed);  // one thread
+      max_data_bytes_ = memory.image_.size() - log_bytes_;
+      data_bytes_.store(max_data_bytes_, std::memory_order_relaxed);  // one thread
     }
     std::string_view kind() const noexcept override { return "guarded"; }
     std::string describe() const override { return "memory between guards"; }
@@ -152,13 +152,13 @@ class GuardedMemory {
   };
 
   [[nodiscard]] std::byte* address(std::uint64_t offset) const noexcept {
-    return offset < log_bytes_ ? log_.at() + offset : home_.at() + (offset - log_bytes_);
+    return offset < log_bytes_ ? log_.at() + offset : data_.at() + (offset - log_bytes_);
   }
 
   const std::vector<std::byte> image_;
   const std::uint64_t log_bytes_;
   const medium::Descriptor memory_;
-  const GuardedRange log_, home_;
+  const GuardedRange log_, data_;
   std::vector<medium::RingMap> rings_;
   std::vector<std::uint64_t> touched_;
   std::uint64_t stores_ = 0, outside_ = 0;

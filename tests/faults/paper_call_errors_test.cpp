@@ -19,9 +19,9 @@ struct PaperRoot {
   std::uint64_t values[8];
   std::uint64_t block;
 };
-using Dtm = paper::DudeTM<PaperRoot>;
-using Rewind = paper::TransactionManager<PaperRoot>;
-using Wrap = paper::SoftWrAP<PaperRoot>;
+using Dtm = papers::dudetm::DudeTM<PaperRoot>;
+using Rewind = papers::rewind::TransactionManager<PaperRoot>;
+using Wrap = papers::softwrap::SoftWrAP<PaperRoot>;
 
 std::uint64_t number_of(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 void* pointer_of(std::uint64_t n) { return reinterpret_cast<void*>(n); }
@@ -54,7 +54,7 @@ std::uint64_t read(Rewind& tm) {
 }
 // A failure leaves the transaction running: it is rolled back here, also with faults.
 void step(Rewind& tm, std::uint64_t n) {
-  const paper::TransactionId id = tm.getNextID();
+  const papers::rewind::TransactionId id = tm.getNextID();
   try {
     PaperRoot& root = tm.root();
     tm.log(id, &root.count, root.count, n);

@@ -39,7 +39,7 @@ class Damaged {
       std::memcpy(&place, data + i + 1, 4);
       std::memcpy(&value, data + i + 5, 8);
       std::uint64_t* const word = data[i] % 8 == 7
-                                      ? home_ + (pool::directory_offset / 8 + place % 64)
+                                      ? data_ + (pool::directory_offset / 8 + place % 64)
                                       : words_[place % words_.size()];
       old.emplace_back(word, *word);
       switch (data[i] / 8 % 4) {
@@ -64,8 +64,8 @@ class Damaged {
   Damaged() {
     medium::RecordingOptions o;
     o.log_bytes = pool::first_ring + (4 << 20);
-    o.home_bytes = 64 * pool::chunk_bytes;
-    o.max_home_bytes = 256 * pool::chunk_bytes;
+    o.data_bytes = 64 * pool::chunk_bytes;
+    o.max_data_bytes = 256 * pool::chunk_bytes;
     Options options;
     options.engine = "volatile/none";
     options.isolation = Isolation::caller;
@@ -87,11 +87,11 @@ class Damaged {
         perform(tx, root, model_, op);
       });
     pool::OpenPool& file = pool_->file();
-    home_ = reinterpret_cast<std::uint64_t*>(file.view());
+    data_ = reinterpret_cast<std::uint64_t*>(file.view());
     (void)pool::audit_heap(file.view(), file.header(),
                            [&](std::uint64_t offset, std::uint64_t bytes) {
                              for (std::uint64_t i = 0; i < bytes / 8; ++i)
-                               words_.push_back(home_ + offset / 8 + i);
+                               words_.push_back(data_ + offset / 8 + i);
                            });
   }
 
@@ -114,7 +114,7 @@ class Damaged {
 
   std::optional<ThisPool> pool_;
   Model model_;
-  std::uint64_t* home_ = nullptr;
+  std::uint64_t* data_ = nullptr;
   std::vector<std::uint64_t*> words_;  // of allocated blocks
 };
 

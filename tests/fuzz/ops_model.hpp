@@ -29,7 +29,7 @@ void same(const A& found, const B& expected, const char* what) {
   if (!(found == expected)) throw Difference(what);
 }
 
-/// A transaction of any engine, as the context of a perdure::Tx. It counts, so that a wrong `full`
+/// A transaction of any engine, as a perdure::Tx calls it. It counts, so that a wrong `full`
 /// or `too_big` can be found.
 class Words {
  public:

@@ -38,7 +38,7 @@ class Player {
  public:
   /// `tamper`, if given, is called after each command: a test of the fuzzer changes the pool there.
   template <class Tamper>
-  static Run play(const engine::Entry& entry, const Program& program, Tamper&& tamper) {
+  static Run play(const engine::EngineInfo& entry, const Program& program, Tamper&& tamper) {
     Player player(entry, program);
     try {
       player.open({});
@@ -59,7 +59,7 @@ class Player {
   }
 
  private:
-  Player(const engine::Entry& entry, const Program& program)
+  Player(const engine::EngineInfo& entry, const Program& program)
       : entry_(entry),
         keeps_(test::is_durable(entry)),
         program_(program),
@@ -94,8 +94,8 @@ class Player {
     medium::RecordingOptions o;
     const medium::CrashOptions like = crashtest::detail::medium_of(plan_);
     o.log_bytes = like.log_bytes;
-    o.home_bytes = image.empty() ? like.home_bytes : image.size() - like.log_bytes;
-    o.max_home_bytes = like.max_home_bytes;
+    o.data_bytes = image.empty() ? like.data_bytes : image.size() - like.log_bytes;
+    o.max_data_bytes = like.max_data_bytes;
     o.sparse = like.sparse;
     o.append_unit = like.append_unit;
     o.fence_is_sync = like.fence_is_sync;
@@ -208,15 +208,15 @@ class Player {
 
   /// Pool::check(), its walk compiled once.
   void check() {
-    const std::byte* const home = pool_->file().view();
+    const std::byte* const data = pool_->file().view();
     OwnedBlocks owned = pool_->view([&](auto& typed, const Root& root) {
       Counts counts;
       WordsOf<std::remove_reference_t<decltype(typed)>> words(typed, counts);
       Reads tx(words);
-      return owned_blocks(tx, root, home, pool_->file().home_bytes());
+      return owned_blocks(tx, root, data, pool_->file().data_bytes());
     });
     CheckReport report =
-        detail::compare_heap(pool_->file(), home, std::move(owned.offsets), owned.whole);
+        detail::compare_heap(pool_->file(), data, std::move(owned.offsets), owned.whole);
     report.problems.insert(report.problems.end(), owned.problems.begin(), owned.problems.end());
     if (!report.ok()) throw Difference("check: " + report.problems.front());
   }
@@ -265,7 +265,7 @@ class Player {
     return keeps_ ? static_cast<char>('0' + lost) : 'v';
   }
 
-  const engine::Entry& entry_;
+  const engine::EngineInfo& entry_;
   const bool keeps_;
   const Program& program_;
   crashtest::Plan plan_;

@@ -144,9 +144,9 @@ inline Program decode(const std::uint8_t* data, std::size_t size) {
   static constexpr std::uint64_t chunks[] = {6, 6, 8, 12, 12, 24, 40, 4096};
   const std::uint64_t most = chunks[b / 4 % 8];
   program.roomy = most == 4096;
-  program.plan.home_bytes =
+  program.plan.data_bytes =
       (b / 32 % 2 != 0 ? std::min<std::uint64_t>(most, 12) : 4) * pool::chunk_bytes;
-  program.plan.max_home_bytes = most * pool::chunk_bytes;
+  program.plan.max_data_bytes = most * pool::chunk_bytes;
   while (in.left() && program.commands.size() < 64) program.commands.push_back(decode_command(in));
   return program;
 }

@@ -23,10 +23,10 @@ struct NoTampering {
 /// Runs the program on every instance; returns what was found, or an empty text.
 template <class Tamper = NoTampering>
 std::string play(const std::uint8_t* data, std::size_t size, Tamper tamper = {},
-                 std::span<const engine::Entry> on = engine::registered()) {
+                 std::span<const engine::EngineInfo> on = engine::registered()) {
   const Program program = decode(data, size);
   std::vector<std::pair<std::string_view, Run>> runs;
-  for (const engine::Entry& entry : on) {
+  for (const engine::EngineInfo& entry : on) {
     // Of REWIND's compositions the default one: a program takes seconds with two layers.
     if (test::is_rewind(entry) && entry.name != "rewind-1l-nfp-batch") continue;
     if (!test::runs_here(entry)) continue;

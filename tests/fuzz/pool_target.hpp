@@ -33,7 +33,7 @@ struct Base {
 
 inline Base make_base(const char* engine, bool like_a_file, std::uint64_t steps,
                       std::uint64_t seed) {
-  const engine::Entry& entry = *engine::find_instance(engine);
+  const engine::EngineInfo& entry = *engine::find_instance(engine);
   crashtest::Plan plan;
   plan.like_a_file = like_a_file;
   plan.ring_bytes = like_a_file ? 1 << 18 : 8192;
@@ -42,13 +42,13 @@ inline Base make_base(const char* engine, bool like_a_file, std::uint64_t steps,
   auto made = medium::CrashMedium::make(crashtest::detail::medium_of(plan)).value();
   medium::CrashMedium& medium = *made;
   Base base;
-  base.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
+  base.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.data_bytes());
   medium::Trace trace;
   {
     auto pool = Pool<conformance::ChurnRoot, engines<any_engine>>::try_open_on(
                     "fuzz", crashtest::detail::options_of(plan, entry), std::move(made), true)
                     .value();
-    base.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base,
+    base.geometry = {medium.log_bytes(), medium.max_data_bytes(), pool.header().base,
                      medium.append_unit(), like_a_file};
     conformance::Churn workload;
     for (std::uint64_t n = 0; n < steps; ++n) {
@@ -137,7 +137,7 @@ inline void open_mutated(const std::uint8_t* data, std::size_t size) {
   Base& base = bases()[data[0] % bases().size()];
   const std::uint8_t how = data[1];
   Patched patched(*base.image);
-  const std::uint64_t words = (base.geometry.log_bytes + base.image->home_bytes()) / 8;
+  const std::uint64_t words = (base.geometry.log_bytes + base.image->data_bytes()) / 8;
   for (std::size_t i = 2; i + 12 <= size && patched.changed.size() < 64; i += 12) {
     std::uint32_t place = 0;
     std::uint64_t value = 0;
@@ -160,13 +160,13 @@ inline void open_mutated(const std::uint8_t* data, std::size_t size) {
   pool::Identity who;
   who.engine = "any";
   who.engine_any = who.layout_any = true;
-  auto file = pool::OpenPool::open_on(base.arena->open(base.image->home_bytes(), nullptr), false,
+  auto file = pool::OpenPool::open_on(base.arena->open(base.image->data_bytes(), nullptr), false,
                                       open, who);
   if (!file.ok()) return;
   engine::Recovery report;
   if (!base.recover(**file, report).ok()) return;
   if (!(*file)->start_session(pool::ViewPolicy::none).ok()) return;
-  (void)pool::audit_heap(base.arena->home(), (*file)->header());
+  (void)pool::audit_heap(base.arena->data(), (*file)->header());
 }
 
 }  // namespace perdure::fuzz

@@ -43,13 +43,13 @@ TEST(MutatedPools, TheBasesAreWholeAsTheyAre) {
     pool::OpenFile open;
     pool::Identity who;
     who.engine_any = who.layout_any = true;
-    auto file = pool::OpenPool::open_on(base.arena->open(base.image->home_bytes(), nullptr), false,
+    auto file = pool::OpenPool::open_on(base.arena->open(base.image->data_bytes(), nullptr), false,
                                         open, who);
     ASSERT_TRUE(file.ok()) << file.status().message();
     engine::Recovery report;
     ASSERT_TRUE(base.recover(**file, report).ok());
     EXPECT_GT(report.records, 0U) << "base " << int{b};
-    EXPECT_TRUE(pool::audit_heap(base.arena->home(), (*file)->header()).problems.empty());
+    EXPECT_TRUE(pool::audit_heap(base.arena->data(), (*file)->header()).problems.empty());
     std::uint8_t mended[] = {b, 3};
     open_mutated(mended, sizeof mended);
   }

@@ -16,7 +16,7 @@
 #include <fstream>
 
 #include "testing/explorer.hpp"
-#include "tests/conformance/ways.hpp"
+#include "tests/conformance/configurations.hpp"
 #include "tests/crash/scheduler.hpp"
 #include "tests/engine/suite.hpp"
 #include "tests/golden/trace.hpp"
@@ -24,8 +24,8 @@
 namespace perdure::test {
 namespace {
 
-using conformance::Way;
-using conformance::ways;
+using conformance::Configuration;
+using conformance::configurations;
 using crash::Random;
 
 constexpr std::uint64_t seed = 20261125, steps = 40;
@@ -69,12 +69,12 @@ struct Traced {
   std::vector<std::vector<std::byte>> taken;
 };
 
-Shape shape_of(const Entry& e, const Way& way) {
+Shape shape_of(const EngineInfo& e, const Configuration& configuration) {
   Shape s;
-  s.durability = way.durability;
-  s.like_a_file = way.like_a_file;
-  s.ring_bytes = ring_of_at_least(e, conformance::small_ring(e, way.like_a_file));
-  s.home_bytes = 8 * pool::chunk_bytes;
+  s.durability = configuration.durability;
+  s.like_a_file = configuration.like_a_file;
+  s.ring_bytes = ring_of_at_least(e, conformance::small_ring(e, configuration.like_a_file));
+  s.data_bytes = 8 * pool::chunk_bytes;
   return s;
 }
 
@@ -89,9 +89,9 @@ std::vector<std::byte> image_of(const medium::RecordingMedium& medium, std::uint
 }
 
 /// `every`: an image is taken at one in `every` fences of steps and close; 0: no images.
-Traced run_program(const Entry& e, const Way& way, std::uint64_t every) {
+Traced run_program(const EngineInfo& e, const Configuration& configuration, std::uint64_t every) {
   Traced result;
-  const Shape shape = shape_of(e, way);
+  const Shape shape = shape_of(e, configuration);
   medium::RecordingOptions how = shape.medium();
   how.keep_bytes = true;
   auto made = medium::RecordingMedium::make(how).value();
@@ -117,8 +117,8 @@ Traced run_program(const Entry& e, const Way& way, std::uint64_t every) {
       if (n % 13 == 0) pool.checkpoint();
       try {
         const auto receipt =
-            pool.update(way.durability, [&](auto& tx, Root& r) { step(tx, r, n); });
-        if (!way.waits() && n % 5 == 0) receipt.wait();
+            pool.update(configuration.durability, [&](auto& tx, Root& r) { step(tx, r, n); });
+        if (!configuration.waits() && n % 5 == 0) receipt.wait();
       } catch (const Oops&) {}
       for (int i = 0; n % 3 == 0 && i < 4; ++i) ::sched_yield();  // several steps make a group
     }
@@ -132,11 +132,12 @@ Traced run_program(const Entry& e, const Way& way, std::uint64_t every) {
 }
 
 /// The events of the recoveries of all images, one after another.
-std::string recoveries_of(const Entry& e, const Way& way, const Traced& run) {
+std::string recoveries_of(const EngineInfo& e, const Configuration& configuration,
+                          const Traced& run) {
   std::string all;
   for (const std::vector<std::byte>& image : run.taken) {
     std::vector<medium::Event> events;
-    Shape shape = shape_of(e, way);
+    Shape shape = shape_of(e, configuration);
     Scheduler::start(seed);
     const Recovered r = recover(e, image, shape, {}, true, &events);
     Scheduler::stop();
@@ -174,15 +175,15 @@ class GoldenTraces : public EngineTest {};
 ENGINE_SUITE(GoldenTraces, durable_ones);
 
 TEST_P(GoldenTraces, AreAsKept) {
-  const Entry& e = GetParam();
-  for (const Way& way : ways) {
-    const std::uint64_t fences = run_program(e, way, 0).fences;
-    ASSERT_GE(fences, images) << way.name;
-    Traced run = run_program(e, way, fences / images);
-    ASSERT_EQ(images, run.taken.size()) << way.name;
-    run.traces["recover"] = recoveries_of(e, way, run);
+  const EngineInfo& e = GetParam();
+  for (const Configuration& configuration : configurations) {
+    const std::uint64_t fences = run_program(e, configuration, 0).fences;
+    ASSERT_GE(fences, images) << configuration.name;
+    Traced run = run_program(e, configuration, fences / images);
+    ASSERT_EQ(images, run.taken.size()) << configuration.name;
+    run.traces["recover"] = recoveries_of(e, configuration, run);
     for (const auto& [phase, text] : run.traces)
-      compare(std::string(e.name) + " " + way.name + " " + phase, text);
+      compare(std::string(e.name) + " " + configuration.name + " " + phase, text);
   }
   if (keeps()) file().save();
 }

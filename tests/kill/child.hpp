@@ -111,8 +111,8 @@ class Child {
     how.path = task_.path;
     how.kind = task_.options.medium;
     how.log_bytes = found.value().header.log_bytes;
-    how.home_bytes = found.value().header.home_bytes;
-    how.max_home_bytes = found.value().header.max_home_bytes;
+    how.data_bytes = found.value().header.data_bytes;
+    how.max_data_bytes = found.value().header.max_data_bytes;
     auto killing = std::make_unique<KillingMedium>(medium::open_medium(how).value(), task_.kill_at);
     killing_ = killing.get();
     return PoolType::try_open_on(task_.path, task_.options, std::move(killing), false).value();
@@ -366,8 +366,8 @@ class Child {
   void count_up(PoolType& pool) {
     const Stats s = pool.stats();
     shared_.checkpoints.fetch_add(s.checkpoints - checkpoints_);
-    shared_.growths.fetch_add(s.home_bytes != home_bytes_ && home_bytes_ != 0 ? 1 : 0);
-    checkpoints_ = s.checkpoints, home_bytes_ = s.home_bytes;
+    shared_.growths.fetch_add(s.data_bytes != data_bytes_ && data_bytes_ != 0 ? 1 : 0);
+    checkpoints_ = s.checkpoints, data_bytes_ = s.data_bytes;
   }
 
   template <class Ack>
@@ -390,7 +390,7 @@ class Child {
   const Task task_;
   ModelType model_;
   KillingMedium* killing_ = nullptr;
-  std::uint64_t checkpoints_ = 0, home_bytes_ = 0;
+  std::uint64_t checkpoints_ = 0, data_bytes_ = 0;
 };
 
 }  // namespace perdure::kill

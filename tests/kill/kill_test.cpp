@@ -66,7 +66,7 @@ std::vector<Config> table() {
   for (const std::uint64_t threads : {1, 2})
     for (const char* container : {"hash_map", "map", "vector"})
       all.push_back({"emulated", "undo", threads, container, each / 4 + 1, false});
-  for (const engine::Entry& e : engine::registered())
+  for (const engine::EngineInfo& e : engine::registered())
     if ((test::is_rewind(e) || test::is_blurred(e) || test::is_softwrap(e)) && e.name == e.family)
       for (const char* container : {"hash_map", "map"})
         all.push_back({"emulated", std::string(e.name), container[0] == 'h' ? 2U : 1U, container,

@@ -28,11 +28,11 @@ class KillingMedium final : public medium::Medium {
       : inner_(std::move(inner)), nth_(nth) {
     path_ = inner_->path();
     log_ = const_cast<std::byte*>(inner_->at(0));
-    home_ = const_cast<std::byte*>(inner_->home());
+    data_ = const_cast<std::byte*>(inner_->data());
     log_bytes_ = inner_->log_bytes();
     // No other thread sees this object yet.
-    home_bytes_.store(inner_->home_bytes(), std::memory_order_relaxed);
-    max_home_bytes_ = inner_->max_home_bytes();
+    data_bytes_.store(inner_->data_bytes(), std::memory_order_relaxed);
+    max_data_bytes_ = inner_->max_data_bytes();
     append_unit_ = inner_->append_unit();
     fence_is_sync_ = inner_->fence_is_sync();
     read_only_ = inner_->read_only();
@@ -82,17 +82,17 @@ class KillingMedium final : public medium::Medium {
     if (now()) die();
     return s;
   }
-  Status grow(std::uint64_t home_bytes) override {
+  Status grow(std::uint64_t data_bytes) override {
     if (now()) die();
-    Status s = inner_->grow(home_bytes);
-    // pairs with the acquire in home_bytes()
-    home_bytes_.store(inner_->home_bytes(), std::memory_order_release);
+    Status s = inner_->grow(data_bytes);
+    // pairs with the acquire in data_bytes()
+    data_bytes_.store(inner_->data_bytes(), std::memory_order_release);
     if (now()) die();
     return s;
   }
-  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+  Status map_view(std::byte* address, std::uint64_t data_offset, std::uint64_t n,
                   medium::ViewKind kind) override {
-    return inner_->map_view(address, home_offset, n, kind);
+    return inner_->map_view(address, data_offset, n, kind);
   }
   medium::Counters counters() const noexcept override { return inner_->counters(); }
 

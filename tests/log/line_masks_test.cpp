@@ -40,10 +40,10 @@ class LineMasksTest : public ::testing::Test {
   void make(std::uint64_t pages) {
     medium::RecordingOptions options;
     options.log_bytes = 4096;
-    options.home_bytes =
+    options.data_bytes =
         (pages * page_bytes + pool::chunk_bytes - 1) / pool::chunk_bytes * pool::chunk_bytes;
     m = medium::RecordingMedium::make(options).value();
-    masks.fit(options.home_bytes);
+    masks.fit(options.data_bytes);
   }
   std::unique_ptr<medium::RecordingMedium> m;
   LineMasksOf<Counted> masks;

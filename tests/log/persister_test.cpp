@@ -15,6 +15,10 @@
 #include "tests/log/suite.hpp"
 
 namespace perdure::log::testing {
+
+using papers::dudetm::Grouping;
+using papers::dudetm::Persister;
+
 namespace {
 
 /// What a thread commits: one `words` entry that says whose it is.
@@ -260,8 +264,8 @@ TEST_F(PersisterTest, AGroupIsCombinedAndWrittenWhenItIsFullOrSomebodyWaits) {
 // GROUP-1: an op of a span, and a word where its bitmap lies, of another time.
 TEST_F(PersisterTest, AGroupEndsBeforeWhatDoesNotCommute) {
   start(1 << 20, 1);
-  constexpr std::uint64_t home = 64 << 20, span = 48 << 20;
-  persister.configure(Grouping{50, false, home, {}});
+  constexpr std::uint64_t data = 64 << 20, span = 48 << 20;
+  persister.configure(Grouping{50, false, data, {}});
   const std::vector<std::uint64_t> word{entry_key(EntryKind::words, span, 1), 5},
       op{entry_key(EntryKind::alloc, span + pool::classes[0].first, 0), 0};
   for (const auto* p : {&word, &op, &op, &word}) {
@@ -299,7 +303,7 @@ TEST_F(PersisterTest, CompressesWhatIsWorthIt) {
 }
 
 // DudeTM-Inf: nobody promises room, the step that lacks it makes it.
-TEST_F(PersisterTest, WithoutPromisesAStepMakesItsRoom) {
+TEST_F(PersisterTest, WithoutPromisesAStepWaitsForItsLogSpace) {
   start(16384, 1);
   std::uint64_t calls = 0;
   persister.configure(Grouping{0, false, 0, [&] {
@@ -314,7 +318,7 @@ TEST_F(PersisterTest, WithoutPromisesAStepMakesItsRoom) {
   EXPECT_EQ(0U, persister.outstanding());
 }
 
-TEST_F(PersisterTest, PromisedRoomIsThereAndNoMoreIsPromised) {
+TEST_F(PersisterTest, PromisedLogSpaceIsThereAndNoMoreIsPromised) {
   for (const std::size_t unit : {64UL, 4096UL}) {
     const std::uint64_t ring = unit == 64 ? 16384 : 1 << 20;
     volatile_logs.clear();

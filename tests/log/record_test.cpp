@@ -49,11 +49,11 @@ TEST_F(RecordTest, RunsOfEveryLengthComeBack) {
 }
 
 TEST_F(RecordTest, EveryKindOfEntryComesBackInOrder) {
-  const std::uint64_t far = pool::max_home_limit - 8;
+  const std::uint64_t far = pool::max_data_limit - 8;
   const std::uint64_t old[2] = {71, 72};
   writer.word(far, ~0ULL);
   writer.heap_op({65536 + 64, 12, 0, true});
-  writer.heap_op({pool::max_home_limit - 65536, pool::large_class, 70000, true});
+  writer.heap_op({pool::max_data_limit - 65536, pool::large_class, 70000, true});
   writer.heap_op({65536 + 128, 43, 0, false});
   writer.end_of(41);
   writer.words(64, old, 2, EntryKind::before);
@@ -70,7 +70,7 @@ TEST_F(RecordTest, EveryKindOfEntryComesBackInOrder) {
   EXPECT_EQ(~0ULL, all[0].values[0]);
   const pool::HeapOp small = all[1].heap_op(), large = all[2].heap_op(), freed = all[3].heap_op();
   EXPECT_TRUE(small.set && small.offset == 65536 + 64 && small.cls == 12 && small.chunks == 0);
-  EXPECT_TRUE(large.set && large.offset == pool::max_home_limit - 65536 &&
+  EXPECT_TRUE(large.set && large.offset == pool::max_data_limit - 65536 &&
               large.cls == pool::large_class && large.chunks == 70000);
   EXPECT_TRUE(!freed.set && freed.offset == 65536 + 128 && freed.cls == 43);
   EXPECT_TRUE(all[4].kind == EntryKind::end && all[4].values[0] == 41);

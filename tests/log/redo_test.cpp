@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// HomeWriter: what it stores is written back before its caller's fence, and a span's zeroed bitmap
+// DataWriter: what it stores is written back before its caller's fence, and a span's zeroed bitmap
 // is durable before the data region names the span (the heap's invariant HEAP-4), whatever was
 // there before.
 #include "perdure/log/redo.hpp"
@@ -13,33 +13,33 @@
 namespace perdure::log::testing {
 namespace {
 
-constexpr std::uint64_t home_bytes = 8 * pool::chunk_bytes;
+constexpr std::uint64_t data_bytes = 8 * pool::chunk_bytes;
 
 std::unique_ptr<medium::RecordingMedium> medium_with_garbage(bool fence_is_sync = false) {
   medium::RecordingOptions options;
   options.fence_is_sync = fence_is_sync;
   options.log_bytes = 4096;
-  options.home_bytes = home_bytes;
+  options.data_bytes = data_bytes;
   options.keep_bytes = true;
   // Chunks change their use: the old contents are data.
-  std::vector<std::byte> image(4096 + home_bytes, std::byte{0xa5});
+  std::vector<std::byte> image(4096 + data_bytes, std::byte{0xa5});
   std::memset(image.data(), 0, 4096 + pool::chunk_bytes);
   return medium::RecordingMedium::make(options, image).value();
 }
 
-TEST(HomeWriter, EverythingStoredIsDurableAfterFlushAndFence) {
+TEST(DataWriter, EverythingStoredIsDurableAfterFlushAndFence) {
   auto m = medium_with_garbage();
-  HomeWriter home(*m, home_bytes);
+  DataWriter data(*m, data_bytes);
   std::mt19937_64 random(1);
   std::vector<std::uint64_t> values(300);
   for (unsigned i = 0; i < 5000 / scale; ++i) {  // more lines than a batch has
     for (auto& v : values) v = random();
     const std::uint64_t n = 1 + random() % (i % 50 == 0 ? 300 : 8);
-    home.words(pool::chunk_bytes + random() % (6 * pool::chunk_bytes / 8) * 8, values.data(), n);
+    data.words(pool::chunk_bytes + random() % (6 * pool::chunk_bytes / 8) * 8, values.data(), n);
   }
-  home.flush();
+  data.flush();
   ASSERT_TRUE(m->fence().ok());
-  EXPECT_TRUE(m->is_durable(4096, home_bytes));
+  EXPECT_TRUE(m->is_durable(4096, data_bytes));
   EXPECT_EQ(m->current_image(), m->durable_image());
 }
 
@@ -56,10 +56,10 @@ TEST(LineMasks, ALineThatManyWritersStoreToIsWrittenBackOnce) {
   auto m = medium_with_garbage();
   LineMasks masks;
   for (std::uint64_t turn = 1; turn <= 3; ++turn) {
-    HomeWriter home(*m, home_bytes, HomeWriter::Use::running, &masks);
+    DataWriter data(*m, data_bytes, DataWriter::Use::running, &masks);
     for (std::uint64_t at : {0U, 640U, 8U, 4096U, 640U, 0U})
-      home.words(pool::chunk_bytes + at, &turn, 1);
-    home.flush();
+      data.words(pool::chunk_bytes + at, &turn, 1);
+    data.flush();
   }
   EXPECT_EQ(0U, lines_flushed(*m));
   masks.begin();
@@ -67,7 +67,7 @@ TEST(LineMasks, ALineThatManyWritersStoreToIsWrittenBackOnce) {
   EXPECT_TRUE(masks.empty());
   EXPECT_EQ(3U, lines_flushed(*m));
   ASSERT_TRUE(m->fence().ok());
-  EXPECT_TRUE(m->is_durable(4096, home_bytes));
+  EXPECT_TRUE(m->is_durable(4096, data_bytes));
   masks.begin();
   EXPECT_TRUE(masks.write_back(*m));
   EXPECT_EQ(3U, lines_flushed(*m)) << "nothing was stored since";
@@ -80,7 +80,7 @@ TEST(LineMasks, AWriteBackHasAnEnd) {
   LineMasks masks;
   const std::uint64_t value = 7;
   const auto store = [&](std::uint64_t page, std::uint64_t line) {
-    HomeWriter(*m, home_bytes, HomeWriter::Use::running, &masks)
+    DataWriter(*m, data_bytes, DataWriter::Use::running, &masks)
         .words(pool::chunk_bytes + page * 4096 + line * 64, &value, 1);
   };
   for (std::uint64_t page = 0; page < 32; ++page)
@@ -93,25 +93,25 @@ TEST(LineMasks, AWriteBackHasAnEnd) {
   EXPECT_TRUE(m->is_durable(4096 + pool::chunk_bytes + 4096, 31 * 4096));
   EXPECT_FALSE(m->is_durable(4096 + pool::chunk_bytes + 40 * 4096, 8 * 4096));
   EXPECT_FALSE(masks.empty());
-  masks.fit(2 * home_bytes * 4096);  // the data region has grown
+  masks.fit(2 * data_bytes * 4096);  // the data region has grown
   masks.begin();
   EXPECT_TRUE(masks.write_back(*m));
   ASSERT_TRUE(m->fence().ok());
-  EXPECT_TRUE(m->is_durable(4096, home_bytes));
+  EXPECT_TRUE(m->is_durable(4096, data_bytes));
 }
 
-TEST(HomeWriter, ASpanIsNamedOnlyOverADurableBitmapOfZeros) {
+TEST(DataWriter, ASpanIsNamedOnlyOverADurableBitmapOfZeros) {
   for (const std::uint32_t cls : {0U, 7U, 20U, 30U})
     for (const bool lent : {false, true}) {
       auto m = medium_with_garbage();
       LineMasks masks;
-      HomeWriter home(*m, home_bytes, HomeWriter::Use::running, lent ? &masks : nullptr);
+      DataWriter data(*m, data_bytes, DataWriter::Use::running, lent ? &masks : nullptr);
       const auto& info = pool::classes[cls];
       const std::uint64_t span =
           pool::chunk_bytes * info.chunks * ((1 + info.chunks - 1) / info.chunks);
-      const std::uint64_t first = pool::first_chunk(home_bytes) * pool::chunk_bytes;
+      const std::uint64_t first = pool::first_chunk(data_bytes) * pool::chunk_bytes;
       (void)span;
-      pool::apply(home, {first + info.first, cls, 0, true}, home_bytes);
+      pool::apply(data, {first + info.first, cls, 0, true}, data_bytes);
       // At the store of the directory word, the bitmap must have been made durable: look at the
       // events up to it.
       const std::uint64_t word = 4096 + pool::directory_word(first / pool::chunk_bytes);
@@ -126,12 +126,12 @@ TEST(HomeWriter, ASpanIsNamedOnlyOverADurableBitmapOfZeros) {
         }
       }
       EXPECT_TRUE(named);
-      home.flush();
+      data.flush();
       masks.begin();
       (void)masks.write_back(*m);
       ASSERT_TRUE(m->fence().ok());
       pool::Header header{};
-      header.max_home_bytes = header.home_bytes = home_bytes;
+      header.max_data_bytes = header.data_bytes = data_bytes;
       header.log_bytes = 4096;
       std::uint64_t blocks = 0;
       const auto audit = pool::audit_heap(m->durable_image().data() + 4096, header,
@@ -140,16 +140,16 @@ TEST(HomeWriter, ASpanIsNamedOnlyOverADurableBitmapOfZeros) {
     }
 }
 
-TEST(HomeWriter, EntriesOutsideHomeAreRefused) {
+TEST(DataWriter, EntriesOutsideTheDataRegionAreRefused) {
   auto m = medium_with_garbage();
-  HomeWriter home(*m, home_bytes);
+  DataWriter data(*m, data_bytes);
   const std::uint64_t values[4] = {};
-  EXPECT_TRUE(home.entry({EntryKind::words, home_bytes - 8, 1, values}));
-  EXPECT_FALSE(home.entry({EntryKind::words, home_bytes - 8, 2, values}));
-  EXPECT_FALSE(home.entry({EntryKind::words, pool::max_home_limit - 8, 1, values}));
-  EXPECT_FALSE(home.entry({EntryKind::alloc, home_bytes, 3, values}));
-  EXPECT_FALSE(home.entry({EntryKind::before, 64, 1, values}));
-  EXPECT_TRUE(home.entry({EntryKind::end, 0, 0, values}));
+  EXPECT_TRUE(data.entry({EntryKind::words, data_bytes - 8, 1, values}));
+  EXPECT_FALSE(data.entry({EntryKind::words, data_bytes - 8, 2, values}));
+  EXPECT_FALSE(data.entry({EntryKind::words, pool::max_data_limit - 8, 1, values}));
+  EXPECT_FALSE(data.entry({EntryKind::alloc, data_bytes, 3, values}));
+  EXPECT_FALSE(data.entry({EntryKind::before, 64, 1, values}));
+  EXPECT_TRUE(data.entry({EntryKind::end, 0, 0, values}));
 }
 
 // By pages: the words of a page in their order, heap operations in theirs, and both where bitmaps
@@ -160,7 +160,7 @@ TEST(RedoTeam, ComesToWhatOneThreadComesTo) {
     std::vector<std::vector<std::uint64_t>> kept;
     RecordWriter writer;
     writer.configure(1, 1 << 20, 64);
-    const std::uint64_t first = pool::first_chunk(home_bytes) * pool::chunk_bytes;
+    const std::uint64_t first = pool::first_chunk(data_bytes) * pool::chunk_bytes;
     for (int t = 0; t < 200; ++t) {
       writer.reset();
       for (int i = 0; i < 5; ++i) {
@@ -180,8 +180,8 @@ TEST(RedoTeam, ComesToWhatOneThreadComesTo) {
     std::vector<Payload> payloads;
     for (const auto& p : kept) payloads.push_back({p.data(), p.size()});
     auto one = medium_with_garbage(), team = medium_with_garbage(round % 2 == 0);
-    ASSERT_EQ(no_strange, redo(*one, home_bytes, payloads, HomeWriter::Use::running, 1));
-    ASSERT_EQ(no_strange, redo(*team, home_bytes, payloads, HomeWriter::Use::running, 4));
+    ASSERT_EQ(no_strange, redo(*one, data_bytes, payloads, DataWriter::Use::running, 1));
+    ASSERT_EQ(no_strange, redo(*team, data_bytes, payloads, DataWriter::Use::running, 4));
     ASSERT_TRUE(one->fence().ok() && team->fence().ok());
     ASSERT_EQ(one->current_image(), team->current_image()) << round;
     ASSERT_EQ(team->current_image(), team->durable_image())
@@ -192,7 +192,7 @@ TEST(RedoTeam, ComesToWhatOneThreadComesTo) {
 
 TEST(RedoTeam, NamesAStrangePayload) {
   const std::vector<std::uint64_t> good{entry_key(EntryKind::words, 2 * pool::chunk_bytes, 1), 1},
-      outside{entry_key(EntryKind::words, home_bytes, 1), 1},
+      outside{entry_key(EntryKind::words, data_bytes, 1), 1},
       cut{entry_key(EntryKind::words, 64, 9), 1};
   for (const unsigned threads : {1U, 3U})
     for (const auto* strange : {&outside, &cut}) {
@@ -200,7 +200,7 @@ TEST(RedoTeam, NamesAStrangePayload) {
       const Payload payloads[] = {{good.data(), good.size()},
                                   {good.data(), good.size()},
                                   {strange->data(), strange->size()}};
-      EXPECT_EQ(2U, redo(*m, home_bytes, payloads, HomeWriter::Use::recovery, threads));
+      EXPECT_EQ(2U, redo(*m, data_bytes, payloads, DataWriter::Use::recovery, threads));
     }
 }
 

@@ -11,7 +11,7 @@
 namespace perdure::log::testing {
 namespace {
 
-TEST(Ring, ManyLapsOfRecordsOfAllSizesAreFoundWholeAndInOrder) {
+TEST(Ring, ManyGenerationsOfRecordsOfAllSizesAreFoundWholeAndInOrder) {
   RingOnMedium r(16384);
   std::mt19937_64 random(1);
   struct Live {
@@ -214,7 +214,7 @@ TEST(Ring, DamageBelowAWholeRecordIsNamedNeverSkipped) {
   }
 }
 
-TEST(Ring, WhatEarlierLapsOpeningsRingsAndPoolsLeftIsNotFound) {
+TEST(Ring, WhatEarlierGenerationsOpeningsRingsAndPoolsLeftIsNotFound) {
   RingOnMedium r(8192);
   for (std::uint64_t id = 1; id <= 40; ++id) {
     if (!r.ring.fits(r.record_bytes(20))) r.ring.release(r.ring.tail());

@@ -34,7 +34,7 @@ struct RingOnMedium {
   explicit RingOnMedium(std::uint64_t bytes, std::size_t unit = 64, std::uint64_t epoch = 3) {
     medium::RecordingOptions options;
     options.log_bytes = (bytes + 4095) / 4096 * 4096;
-    options.home_bytes = 4096;
+    options.data_bytes = 4096;
     options.append_unit = unit;
     medium = medium::RecordingMedium::make(options).value();
     map = medium->map_ring(0, bytes).value();
@@ -100,7 +100,7 @@ inline Found scan(const medium::RingMap& map, std::uint64_t head, std::uint64_t 
   static const auto any = [] {
     medium::RecordingOptions options;
     options.log_bytes = 1 << 20;
-    options.home_bytes = 4096;
+    options.data_bytes = 4096;
     return medium::RecordingMedium::make(options).value();
   }();
   for (const unsigned parts : {1U, 3U}) {

@@ -45,7 +45,7 @@ using testing::pattern;
 using testing::Scratch;
 
 constexpr std::uint64_t KiB = 1ULL << 10, MiB = 1ULL << 20;
-constexpr std::uint64_t log_bytes = 4 * MiB, home_bytes = 2 * MiB;
+constexpr std::uint64_t log_bytes = 4 * MiB, data_bytes = 2 * MiB;
 
 std::uint64_t blocks(const std::string& path) {
   struct stat st = {};
@@ -73,8 +73,8 @@ class Allocation : public ::testing::TestWithParam<How> {
     h.create = create;
     h.sparse = create;
     h.log_bytes = log_bytes;
-    h.home_bytes = home_bytes;
-    h.max_home_bytes = 64 * MiB;
+    h.data_bytes = data_bytes;
+    h.max_data_bytes = 64 * MiB;
     return h;
   }
   std::unique_ptr<Medium> open(bool create) const {
@@ -88,7 +88,7 @@ class Allocation : public ::testing::TestWithParam<How> {
 
 TEST_P(Allocation, ANewFileIsHolesUntilTheyAreAskedFor) {
   auto m = open(true);
-  EXPECT_EQ(testing::file_bytes(path), log_bytes + home_bytes);
+  EXPECT_EQ(testing::file_bytes(path), log_bytes + data_bytes);
   EXPECT_LE(blocks(path), 16 * KiB);
   EXPECT_FALSE(m->allocated(0, 8));
   EXPECT_EQ(m->allocated_from(0, log_bytes), 0U);
@@ -120,9 +120,9 @@ TEST_P(Allocation, ANewFileIsHolesUntilTheyAreAskedFor) {
   EXPECT_TRUE(m->allocated(64 * KiB, 4096)) << "what was written is known to be allocated";
   EXPECT_TRUE(m->allocated(log_bytes, 4096));
   EXPECT_EQ(testing::bytes_at(*m, 64 * KiB, 4096), bytes);
-  ASSERT_TRUE(m->allocate(0, log_bytes + home_bytes).ok());
-  EXPECT_EQ(m->allocated_from(0, log_bytes + home_bytes), log_bytes + home_bytes);
-  EXPECT_GE(blocks(path), log_bytes + home_bytes);
+  ASSERT_TRUE(m->allocate(0, log_bytes + data_bytes).ok());
+  EXPECT_EQ(m->allocated_from(0, log_bytes + data_bytes), log_bytes + data_bytes);
+  EXPECT_GE(blocks(path), log_bytes + data_bytes);
   EXPECT_EQ(testing::bytes_at(*m, 64 * KiB, 4096), bytes) << "what they held stays";
   EXPECT_EQ(testing::bytes_at(*m, log_bytes, 4096), bytes);
   EXPECT_TRUE(testing::zero_at(*m, 0, 64 * KiB));
@@ -164,7 +164,7 @@ TEST_P(Allocation, ARingsHolesReadAsZerosAndCostNothing) {
 TEST_P(Allocation, GrowthIsAllocatedAndTakenBack) {
   auto m = open(true);
   ASSERT_TRUE(m->grow(4 * MiB).ok());
-  EXPECT_TRUE(m->allocated(log_bytes + home_bytes, 2 * MiB));
+  EXPECT_TRUE(m->allocated(log_bytes + data_bytes, 2 * MiB));
   EXPECT_FALSE(m->allocated(log_bytes, 4096)) << "what was there before is as it was";
   EXPECT_EQ(m->allocate(log_bytes + 4 * MiB, 4096).code(), Code::invalid)
       << "beyond the data region's end";
@@ -201,8 +201,8 @@ TEST_P(FullDiskAllocation, IsFullChangesNothingAndSucceedsLater) {
         h.kind = GetParam();
         h.create = h.sparse = true;
         h.log_bytes = log_bytes;
-        h.home_bytes = home_bytes;
-        h.max_home_bytes = home_bytes;
+        h.data_bytes = data_bytes;
+        h.max_data_bytes = data_bytes;
         auto m = open_medium(h).value();
         ASSERT_TRUE(m->allocate(0, 4096).ok());
         const auto bytes = pattern(4096, 3);
@@ -221,8 +221,8 @@ TEST_P(FullDiskAllocation, IsFullChangesNothingAndSucceedsLater) {
             << "holes are read without a page";
         ASSERT_EQ(
             ::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
-        EXPECT_TRUE(m->allocate(0, log_bytes + home_bytes).ok()) << "room again";
-        m->stream(log_bytes + home_bytes - 4096, bytes.data(), bytes.size());
+        EXPECT_TRUE(m->allocate(0, log_bytes + data_bytes).ok()) << "room again";
+        m->stream(log_bytes + data_bytes - 4096, bytes.data(), bytes.size());
         EXPECT_TRUE(m->fence().ok());
         EXPECT_EQ(testing::bytes_at(*m, 0, 4096), bytes);
       });
@@ -247,8 +247,8 @@ TEST(Signals, AnInterruptedAllocationMakesProgressInPieces) {
   h.kind = "emulated";
   h.create = true;
   h.log_bytes = 2 * MiB;
-  h.home_bytes = 8 * MiB;
-  h.max_home_bytes = 32 * MiB;
+  h.data_bytes = 8 * MiB;
+  h.max_data_bytes = 32 * MiB;
   longest = 100 * KiB;  // in the time between two signals
   asked = 0;
   auto m = open_medium(h);

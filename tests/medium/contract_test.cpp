@@ -63,8 +63,8 @@ const Kind kinds[] = {
 
 class Contract : public ::testing::TestWithParam<Kind> {
  protected:
-  static constexpr std::uint64_t home_bytes = 4 * MiB;
-  static constexpr std::uint64_t max_home_bytes = 32 * MiB;
+  static constexpr std::uint64_t data_bytes = 4 * MiB;
+  static constexpr std::uint64_t max_data_bytes = 32 * MiB;
   const std::uint64_t log_bytes = GetParam().log_bytes;
 
   void SetUp() override {
@@ -80,8 +80,8 @@ class Contract : public ::testing::TestWithParam<Kind> {
     h.create = create;
     h.direct = GetParam().direct;
     h.log_bytes = log_bytes;
-    h.home_bytes = create ? home_bytes : 0;
-    h.max_home_bytes = max_home_bytes;
+    h.data_bytes = create ? data_bytes : 0;
+    h.max_data_bytes = max_data_bytes;
     h.delays = Delays::named(GetParam().delays).value();
     return h;
   }
@@ -90,8 +90,8 @@ class Contract : public ::testing::TestWithParam<Kind> {
     if (GetParam().kind == std::string("recording")) {
       RecordingOptions o;
       o.log_bytes = log_bytes;
-      o.home_bytes = create ? home_bytes : image.size() - log_bytes;
-      o.max_home_bytes = max_home_bytes;
+      o.data_bytes = create ? data_bytes : image.size() - log_bytes;
+      o.max_data_bytes = max_data_bytes;
       o.append_unit = GetParam().append_unit;
       o.fence_is_sync = GetParam().append_unit != 64;
       return RecordingMedium::make(o, image).value();
@@ -107,7 +107,7 @@ class Contract : public ::testing::TestWithParam<Kind> {
     medium_.reset();
     medium_ = open(false, image);
     // What was never written may be taken for a hole.
-    EXPECT_TRUE(medium_->allocate(0, log_bytes + medium_->home_bytes()).ok());
+    EXPECT_TRUE(medium_->allocate(0, log_bytes + medium_->data_bytes()).ok());
   }
 
   /// What is durable, as far as it can be known from outside: a file's bytes, a recording's image;
@@ -126,7 +126,7 @@ class Contract : public ::testing::TestWithParam<Kind> {
     return bytes;
   }
 
-  std::uint64_t home_at(std::uint64_t offset) const { return log_bytes + offset; }
+  std::uint64_t data_at(std::uint64_t offset) const { return log_bytes + offset; }
   std::size_t unit() const { return medium_->append_unit(); }
 
   Scratch scratch_{GetParam().folder != nullptr ? GetParam().folder : ::testing::TempDir()};
@@ -136,20 +136,20 @@ class Contract : public ::testing::TestWithParam<Kind> {
 TEST_P(Contract, a_new_medium_is_zero_and_says_what_it_is) {
   EXPECT_EQ(medium_->kind(), GetParam().kind);
   EXPECT_EQ(medium_->log_bytes(), log_bytes);
-  EXPECT_EQ(medium_->home_bytes(), home_bytes);
-  EXPECT_EQ(medium_->max_home_bytes(), max_home_bytes);
+  EXPECT_EQ(medium_->data_bytes(), data_bytes);
+  EXPECT_EQ(medium_->max_data_bytes(), max_data_bytes);
   EXPECT_EQ(medium_->append_unit(), GetParam().append_unit);
   EXPECT_EQ(medium_->fence_is_sync(), GetParam().append_unit == 4096);
   EXPECT_FALSE(medium_->read_only());
   EXPECT_FALSE(medium_->describe().empty());
   EXPECT_TRUE(zero_at(*medium_, 0, log_bytes));
-  EXPECT_TRUE(zero_at(*medium_, log_bytes, home_bytes));
-  EXPECT_EQ(medium_->home(), medium_->at(log_bytes));
+  EXPECT_TRUE(zero_at(*medium_, log_bytes, data_bytes));
+  EXPECT_EQ(medium_->data(), medium_->at(log_bytes));
   EXPECT_EQ(medium_->counters().writes(), 0U);
 }
 
 TEST_P(Contract, stores_of_every_size_and_alignment_are_seen_at_once_and_touch_nothing_else) {
-  for (const std::uint64_t base : {std::uint64_t{4096}, home_at(8192)}) {
+  for (const std::uint64_t base : {std::uint64_t{4096}, data_at(8192)}) {
     std::vector<std::byte> model(256);
     for (std::size_t at = 0; at < 17; ++at) {
       for (std::size_t n = 0; n < 130; n += n < 20 ? 1 : 7) {
@@ -166,29 +166,29 @@ TEST_P(Contract, stored_flushed_and_fenced_bytes_are_there_after_reopening) {
   const auto a = pattern(5000, 1), b = pattern(5000, 2);
   medium_->store(4100, a.data(), a.size());
   medium_->flush(4100, a.size());
-  medium_->store(home_at(777), b.data(), b.size());
-  medium_->flush(home_at(777), b.size());
+  medium_->store(data_at(777), b.data(), b.size());
+  medium_->flush(data_at(777), b.size());
   ASSERT_TRUE(medium_->fence().ok());
   reopen();
   EXPECT_EQ(bytes_at(*medium_, 4100, a.size()), a);
-  EXPECT_EQ(bytes_at(*medium_, home_at(777), b.size()), b);
-  EXPECT_EQ(medium_->home_bytes(), home_bytes);
+  EXPECT_EQ(bytes_at(*medium_, data_at(777), b.size()), b);
+  EXPECT_EQ(medium_->data_bytes(), data_bytes);
 }
 
 TEST_P(Contract, streamed_and_fenced_lines_are_there_after_reopening) {
   const auto a = pattern(64 * 100, 3);
   medium_->stream(128, a.data(), a.size());
-  medium_->stream(home_at(4096 - 64), a.data(), a.size());
+  medium_->stream(data_at(4096 - 64), a.data(), a.size());
   EXPECT_EQ(bytes_at(*medium_, 128, a.size()), a);
   ASSERT_TRUE(medium_->fence().ok());
   reopen();
   EXPECT_EQ(bytes_at(*medium_, 128, a.size()), a);
-  EXPECT_EQ(bytes_at(*medium_, home_at(4096 - 64), a.size()), a);
+  EXPECT_EQ(bytes_at(*medium_, data_at(4096 - 64), a.size()), a);
 }
 
 TEST_P(Contract, flush_all_covers_stores_that_nobody_flushed) {
   std::vector<std::uint64_t> at;
-  for (std::uint64_t i = 0; i < 300; ++i) at.push_back((i % 3 == 0 ? 8 * i : home_at(i * 8200)));
+  for (std::uint64_t i = 0; i < 300; ++i) at.push_back((i % 3 == 0 ? 8 * i : data_at(i * 8200)));
   for (const std::uint64_t offset : at) medium_->store(offset, &offset, sizeof offset);
   ASSERT_TRUE(medium_->flush_all().ok());
   reopen();
@@ -202,11 +202,11 @@ TEST_P(Contract, flush_all_covers_stores_that_nobody_flushed) {
 TEST_P(Contract, counters_are_exact) {
   const auto bytes = pattern(4096, 4);
   const Counters before = medium_->counters();
-  medium_->store(home_at(60), bytes.data(), 8);  // two lines
-  medium_->store(home_at(1000), bytes.data(), 3);
-  medium_->flush(home_at(60), 8);
-  medium_->flush(home_at(128), 64);
-  medium_->flush(home_at(128), 0);
+  medium_->store(data_at(60), bytes.data(), 8);  // two lines
+  medium_->store(data_at(1000), bytes.data(), 3);
+  medium_->flush(data_at(60), 8);
+  medium_->flush(data_at(128), 64);
+  medium_->flush(data_at(128), 0);
   medium_->stream(4096, bytes.data(), 192);
   ASSERT_TRUE(medium_->fence().ok());
   const RingMap ring = medium_->map_ring(8192, 16384).value();
@@ -229,7 +229,7 @@ TEST_P(Contract, counters_are_exact) {
 TEST_P(Contract, reading_counts_nothing) {
   const Counters before = medium_->counters();
   (void)bytes_at(*medium_, 0, log_bytes);
-  (void)bytes_at(*medium_, log_bytes, home_bytes);
+  (void)bytes_at(*medium_, log_bytes, data_bytes);
   EXPECT_EQ((medium_->counters() - before).writes(), 0U);
 }
 
@@ -288,45 +288,45 @@ TEST_P(Contract, rings_that_cannot_be_are_refused) {
 
 TEST_P(Contract, growth_keeps_the_place_and_the_bytes_and_adds_zeros) {
   const auto bytes = pattern(64, 5);
-  const std::byte* const place = medium_->home();
-  medium_->stream(home_at(home_bytes - 64), bytes.data(), 64);
+  const std::byte* const place = medium_->data();
+  medium_->stream(data_at(data_bytes - 64), bytes.data(), 64);
   ASSERT_TRUE(medium_->fence().ok());
-  ASSERT_TRUE(medium_->grow(home_bytes).ok()) << "to the same size: nothing to do";
-  for (const std::uint64_t to : {home_bytes + 4096, 2 * home_bytes, max_home_bytes}) {
-    const std::uint64_t from = medium_->home_bytes();
+  ASSERT_TRUE(medium_->grow(data_bytes).ok()) << "to the same size: nothing to do";
+  for (const std::uint64_t to : {data_bytes + 4096, 2 * data_bytes, max_data_bytes}) {
+    const std::uint64_t from = medium_->data_bytes();
     ASSERT_TRUE(medium_->grow(to).ok());
-    EXPECT_EQ(medium_->home_bytes(), to);
-    EXPECT_EQ(medium_->home(), place);
-    EXPECT_TRUE(zero_at(*medium_, home_at(from), to - from));
-    medium_->stream(home_at(to - 64), bytes.data(), 64);
+    EXPECT_EQ(medium_->data_bytes(), to);
+    EXPECT_EQ(medium_->data(), place);
+    EXPECT_TRUE(zero_at(*medium_, data_at(from), to - from));
+    medium_->stream(data_at(to - 64), bytes.data(), 64);
     ASSERT_TRUE(medium_->fence().ok());
   }
   reopen();
-  EXPECT_EQ(medium_->home_bytes(), max_home_bytes);
-  EXPECT_EQ(bytes_at(*medium_, home_at(home_bytes - 64), 64), bytes);
-  EXPECT_EQ(bytes_at(*medium_, home_at(max_home_bytes - 64), 64), bytes);
+  EXPECT_EQ(medium_->data_bytes(), max_data_bytes);
+  EXPECT_EQ(bytes_at(*medium_, data_at(data_bytes - 64), 64), bytes);
+  EXPECT_EQ(bytes_at(*medium_, data_at(max_data_bytes - 64), 64), bytes);
 }
 
 TEST_P(Contract, growth_that_cannot_be_is_refused_and_changes_nothing) {
-  EXPECT_EQ(medium_->grow(max_home_bytes + 4096).code(), Code::full);
-  EXPECT_EQ(medium_->grow(home_bytes - 4096).code(), Code::invalid);
-  EXPECT_EQ(medium_->grow(home_bytes + 100).code(), Code::invalid);
-  EXPECT_EQ(medium_->home_bytes(), home_bytes);
+  EXPECT_EQ(medium_->grow(max_data_bytes + 4096).code(), Code::full);
+  EXPECT_EQ(medium_->grow(data_bytes - 4096).code(), Code::invalid);
+  EXPECT_EQ(medium_->grow(data_bytes + 100).code(), Code::invalid);
+  EXPECT_EQ(medium_->data_bytes(), data_bytes);
   EXPECT_TRUE(medium_->fence().ok());
 }
 
-TEST_P(Contract, views_show_home) {
+TEST_P(Contract, views_show_the_data_region) {
   constexpr std::size_t n = 64 << 10;
   void* space = ::mmap(nullptr, 2 * n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(space, MAP_FAILED);
   auto* view = static_cast<std::byte*>(space);
   const auto bytes = pattern(64, 6), other = pattern(64, 7);
-  medium_->stream(home_at(n), bytes.data(), 64);
+  medium_->stream(data_at(n), bytes.data(), 64);
   ASSERT_TRUE(medium_->fence().ok());
 
   ASSERT_TRUE(medium_->map_view(view, n, n, ViewKind::shared).ok());
   EXPECT_EQ(std::memcmp(view, bytes.data(), 64), 0);
-  medium_->stream(home_at(n + 64), other.data(), 64);
+  medium_->stream(data_at(n + 64), other.data(), 64);
   EXPECT_EQ(std::memcmp(view + 64, other.data(), 64), 0);
 
   ASSERT_TRUE(medium_->map_view(view, n, n, ViewKind::shared_read).ok());
@@ -334,17 +334,18 @@ TEST_P(Contract, views_show_home) {
 
   ASSERT_TRUE(medium_->map_view(view, n, n, ViewKind::copy_on_write).ok());
   EXPECT_EQ(std::memcmp(view, bytes.data(), 64), 0);
-  medium_->stream(home_at(n + 128), bytes.data(), 64);
-  EXPECT_EQ(std::memcmp(view + 128, bytes.data(), 64), 0) << "an unwritten page shows home";
+  medium_->stream(data_at(n + 128), bytes.data(), 64);
+  EXPECT_EQ(std::memcmp(view + 128, bytes.data(), 64), 0)
+      << "an unwritten page shows the data region";
   std::memset(view, 0x5a, 64);
-  EXPECT_EQ(bytes_at(*medium_, home_at(n), 64), bytes) << "a written page is private";
+  EXPECT_EQ(bytes_at(*medium_, data_at(n), 64), bytes) << "a written page is private";
 
   ASSERT_TRUE(medium_->map_view(view, 0, n, ViewKind::fresh).ok());
   for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(view[i], std::byte{0});
   std::memset(view, 0x5a, n);
-  EXPECT_TRUE(zero_at(*medium_, home_at(0), n));
+  EXPECT_TRUE(zero_at(*medium_, data_at(0), n));
 
-  EXPECT_EQ(medium_->map_view(view, home_bytes, 4096, ViewKind::shared).code(), Code::invalid);
+  EXPECT_EQ(medium_->map_view(view, data_bytes, 4096, ViewKind::shared).code(), Code::invalid);
   EXPECT_EQ(medium_->map_view(view, 0, 100, ViewKind::shared).code(), Code::invalid);
   EXPECT_EQ(medium_->map_view(view + 8, 0, 4096, ViewKind::shared).code(), Code::invalid);
   ::munmap(space, 2 * n);
@@ -364,8 +365,8 @@ TEST_P(Contract, threads_store_append_and_fence_at_once) {
       const auto bytes = pattern(n, t);
       for (std::uint64_t i = 0; i < rounds; ++i) {
         // Words of one line: the four threads store to it at once.
-        medium_->store(home_at(8 * (i * threads + t)), &t, 8);
-        medium_->flush(home_at(8 * (i * threads + t)), 8);
+        medium_->store(data_at(8 * (i * threads + t)), &t, 8);
+        medium_->flush(data_at(8 * (i * threads + t)), 8);
         EXPECT_TRUE(medium_->append_fence(rings[t], i * n, bytes.data(), n).ok());
       }
     });
@@ -381,7 +382,7 @@ TEST_P(Contract, threads_store_append_and_fence_at_once) {
     EXPECT_EQ(bytes_at(*medium_, t * 16384 + (rounds - 1) * n % 16384, n), pattern(n, t));
     for (std::uint64_t i = 0; i < rounds; ++i) {
       std::uint64_t found = 99;
-      std::memcpy(&found, medium_->at(home_at(8 * (i * threads + t))), 8);
+      std::memcpy(&found, medium_->at(data_at(8 * (i * threads + t))), 8);
       ASSERT_EQ(found, t);
     }
   }

@@ -17,12 +17,12 @@ namespace perdure::medium {
 namespace {
 
 using Kind = TraceEvent::Kind;
-constexpr std::uint64_t log_bytes = 16 << 10, home_bytes = 16 << 10;
+constexpr std::uint64_t log_bytes = 16 << 10, data_bytes = 16 << 10;
 
 std::unique_ptr<CrashMedium> make(bool like_a_file = false, std::function<void(Step)> step = {}) {
   CrashOptions o;
   o.log_bytes = log_bytes;
-  o.home_bytes = o.max_home_bytes = home_bytes;
+  o.data_bytes = o.max_data_bytes = data_bytes;
   o.fence_is_sync = like_a_file;
   o.append_unit = like_a_file ? 4096 : 64;
   o.step = std::move(step);
@@ -94,7 +94,7 @@ TEST(CrashMediumTest, OnAFileAKilledProcessTakesTheStagedLogWithIt) {
       << "the data region is mapped from the file: the kernel has it";
   // And no power cut restores what was lost.
   Trace trace = heir->end_trace();
-  Image image(std::vector<std::uint64_t>((log_bytes + home_bytes) / 8), home_bytes);
+  Image image(std::vector<std::uint64_t>((log_bytes + data_bytes) / 8), data_bytes);
   Persistency pending(image);
   for (const TraceEvent& e : trace.events) pending.apply(trace, e);
   EXPECT_EQ(1U, image.word(0));

@@ -19,8 +19,8 @@ class Faulty : public ::testing::Test {
  protected:
   Faulty() {
     auto r = RecordingMedium::make({.log_bytes = 64 << 10,
-                                    .home_bytes = 64 << 10,
-                                    .max_home_bytes = 256 << 10,
+                                    .data_bytes = 64 << 10,
+                                    .max_data_bytes = 256 << 10,
                                     .path = "some.pool"})
                  .value();
     recording = r.get();
@@ -38,10 +38,10 @@ class Faulty : public ::testing::Test {
 TEST_F(Faulty, passes_everything_on_when_nothing_is_planned) {
   ASSERT_TRUE(commit().ok());
   EXPECT_EQ(m->at(4096), recording->at(4096));
-  EXPECT_EQ(m->home(), recording->home());
+  EXPECT_EQ(m->data(), recording->data());
   EXPECT_EQ(m->counters().fences, 1U);
   ASSERT_TRUE(m->grow(128 << 10).ok());
-  EXPECT_EQ(m->home_bytes(), 128U << 10);
+  EXPECT_EQ(m->data_bytes(), 128U << 10);
   EXPECT_EQ(m->calls(Call::fence), 1U);
   EXPECT_EQ(m->kind(), "recording");
 }
@@ -80,7 +80,7 @@ TEST_F(Faulty, a_lost_append_is_told_by_the_next_fence) {
 TEST_F(Faulty, growth_that_fails_poisons_nothing) {
   m->fail(Call::grow, 1, ENOSPC);
   EXPECT_EQ(m->grow(128 << 10).code(), Code::full);
-  EXPECT_EQ(m->home_bytes(), 64U << 10);
+  EXPECT_EQ(m->data_bytes(), 64U << 10);
   ASSERT_TRUE(commit().ok());
   ASSERT_TRUE(m->grow(128 << 10).ok());
   m->fail(Call::grow, 1, ENOSPC, true);

@@ -22,7 +22,7 @@ using testing::read_file;
 using testing::Scratch;
 
 constexpr std::uint64_t MiB = 1ULL << 20;
-constexpr std::uint64_t log_size = 2 * MiB, home_size = 2 * MiB;
+constexpr std::uint64_t log_size = 2 * MiB, data_size = 2 * MiB;
 
 OpenMedium options(const std::string& path, bool create, bool direct) {
   OpenMedium how;
@@ -31,8 +31,8 @@ OpenMedium options(const std::string& path, bool create, bool direct) {
   how.create = create;
   how.direct = direct;
   how.log_bytes = log_size;
-  how.home_bytes = home_size;
-  how.max_home_bytes = 16 * MiB;
+  how.data_bytes = data_size;
+  how.max_data_bytes = 16 * MiB;
   return how;
 }
 
@@ -86,7 +86,7 @@ TEST_P(File, the_log_reaches_the_file_at_the_fence_and_not_before) {
   EXPECT_TRUE(std::all_of(file.begin(), file.end(), [](std::byte b) { return b == std::byte{0}; }));
   ASSERT_TRUE(m->fence().ok());
   file = read_file(path);
-  ASSERT_EQ(file.size(), log_size + home_size);
+  ASSERT_EQ(file.size(), log_size + data_size);
   EXPECT_EQ(std::memcmp(file.data() + 8192, block.data(), 4096), 0);
 }
 
@@ -146,10 +146,10 @@ TEST_P(File, counts_its_system_calls) {
   m->stream(4096 * 4, block.data(), 64);
   fence(1, 4 * 4096, "two runs, each block once, one fdatasync");
   m->stream(log_size + 4096, block.data(), 8192);
-  fence(1, 8192, "two pages of home");
+  fence(1, 8192, "two pages of the data region");
   m->stream(log_size + 4096, block.data(), 8192);
   m->stream(0, block.data(), 4096);
-  fence(1, 8192 + 4096, "home and log together");
+  fence(1, 8192 + 4096, "data region and log together");
   m->store(0, block.data(), 8);
   fence(0, 0, "a store that nobody flushed");
   m->flush(0, 8);
@@ -223,7 +223,7 @@ TEST_P(File, a_failed_write_of_the_log_stays_failed) {
   EXPECT_TRUE(m->fence().ok()) << "reopening recovers";
 }
 
-TEST_P(File, a_failed_sync_of_home_stays_failed_for_every_thread) {
+TEST_P(File, a_failed_sync_of_the_data_region_stays_failed_for_every_thread) {
   const auto line = pattern(64, 8);
   break_descriptors(path);
   m->stream(log_size, line.data(), 64);
@@ -244,10 +244,10 @@ TEST_P(File, a_fence_with_nothing_to_write_fails_too_once_poisoned) {
 TEST_P(File, growth_over_what_an_unpublished_growth_left_is_zero) {
   m.reset();
   const auto rubbish = pattern(64 << 10, 9);
-  write_outside(path, log_size + home_size, rubbish.data(), rubbish.size());
+  write_outside(path, log_size + data_size, rubbish.data(), rubbish.size());
   reopen();
-  ASSERT_TRUE(m->grow(home_size + MiB).ok());
-  EXPECT_TRUE(testing::zero_at(*m, log_size + home_size, MiB));
+  ASSERT_TRUE(m->grow(data_size + MiB).ok());
+  EXPECT_TRUE(testing::zero_at(*m, log_size + data_size, MiB));
 }
 
 // How much of the file's mappings this process has accessed.
@@ -266,10 +266,10 @@ std::uint64_t resident_kb(const std::string& path) {
   return sum;
 }
 
-TEST_P(File, opening_reads_the_log_and_touches_no_page_of_home) {
+TEST_P(File, opening_reads_the_log_and_touches_no_page_of_the_data_region) {
   reopen();
   EXPECT_EQ(resident_kb(path), 0U);
-  (void)*static_cast<const volatile std::byte*>(m->home());
+  (void)*static_cast<const volatile std::byte*>(m->data());
   EXPECT_GT(resident_kb(path), 0U) << "the measure does measure";
 }
 

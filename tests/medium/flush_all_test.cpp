@@ -25,7 +25,7 @@
 namespace perdure::medium {
 namespace {
 
-constexpr std::uint64_t log_bytes = 64 << 10, home_bytes = 64 << 10, ring_at = 8192,
+constexpr std::uint64_t log_bytes = 64 << 10, data_bytes = 64 << 10, ring_at = 8192,
                         ring_bytes = 4096;
 
 /// Threads that stop before a step and wait there.
@@ -96,8 +96,8 @@ class FlushAll : public ::testing::Test {
   Stops stops;
   std::unique_ptr<RecordingMedium> m =
       RecordingMedium::make({.log_bytes = log_bytes,
-                             .home_bytes = home_bytes,
-                             .max_home_bytes = 2 * home_bytes,
+                             .data_bytes = data_bytes,
+                             .max_data_bytes = 2 * data_bytes,
                              .step = [this](Step step) { stops.at(step); }})
           .value();
 };
@@ -171,7 +171,7 @@ TEST_F(FlushAll, WritesBackNothingTwiceThatItsOwnThreadWroteBack) {
   for (std::uint64_t i = 0; i < 100; ++i) put(log_bytes + i * 64, i);
   for (std::uint64_t i = 0; i < 100; i += 2) m->flush(log_bytes + i * 64, 8);
   EXPECT_EQ(50U, written_back_by([&] { flush_all(); }));
-  EXPECT_TRUE(m->is_durable(log_bytes, home_bytes));
+  EXPECT_TRUE(m->is_durable(log_bytes, data_bytes));
   EXPECT_EQ(0U, written_back_by([&] { flush_all(); }));
 }
 
@@ -211,10 +211,10 @@ TEST_F(FlushAll, LeavesWhatAnotherThreadStoredPastTheCacheToThatThreadsFence) {
 }
 
 TEST_F(FlushAll, CoversWhatLiesInARangeThatWasGrown) {
-  ASSERT_TRUE(m->grow(2 * home_bytes).ok());
-  put(log_bytes + 2 * home_bytes - 8, 7);
+  ASSERT_TRUE(m->grow(2 * data_bytes).ok());
+  put(log_bytes + 2 * data_bytes - 8, 7);
   flush_all();
-  EXPECT_TRUE(m->is_durable(log_bytes + 2 * home_bytes - 8, 8));
+  EXPECT_TRUE(m->is_durable(log_bytes + 2 * data_bytes - 8, 8));
 }
 
 // A file's log is staged, and a thread that fences has taken its blocks' dirty bits before it has
@@ -228,7 +228,7 @@ TEST(FlushAllOnAFile, EveryStoreMadeBeforeItIsInTheFileAfterIt) {
     how.kind = "file";
     how.create = true;
     how.direct = direct;
-    how.log_bytes = how.home_bytes = region_align;
+    how.log_bytes = how.data_bytes = region_align;
     auto m = open_medium(how).value();
     std::array<std::atomic<std::uint64_t>, writers> made{};
     std::atomic<bool> stop{false};
@@ -268,7 +268,7 @@ TEST(FlushAllBySeeds, EveryStoreMadeBeforeItIsDurableAfterIt) {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     auto m =
         RecordingMedium::make(
-            {.log_bytes = 4096, .home_bytes = 4096, .step = [](Step) { test::Scheduler::point(); }})
+            {.log_bytes = 4096, .data_bytes = 4096, .step = [](Step) { test::Scheduler::point(); }})
             .value();
     // By line and writer: stores that have returned.
     std::array<std::array<std::uint64_t, threads>, lines> made{};

@@ -35,14 +35,14 @@ bool small_files() {
 
 class FullDisk : public ::testing::TestWithParam<const char*> {
  protected:
-  OpenMedium how(std::uint64_t home_bytes) const {
+  OpenMedium how(std::uint64_t data_bytes) const {
     OpenMedium h;
     h.path = scratch.path();
     h.kind = GetParam();
     h.create = true;
     h.log_bytes = 2 * MiB;
-    h.home_bytes = home_bytes;
-    h.max_home_bytes = 64 * MiB;
+    h.data_bytes = data_bytes;
+    h.max_data_bytes = 64 * MiB;
     return h;
   }
 
@@ -80,7 +80,7 @@ TEST_P(FullDisk, growth_without_room_is_refused_and_the_pool_goes_on) {
     const Status s = m->grow(16 * MiB);
     EXPECT_EQ(s.code(), Code::full) << s.message();
     EXPECT_NE(s.message().find(scratch.path()), std::string::npos) << s.message();
-    EXPECT_EQ(m->home_bytes(), 2 * MiB);
+    EXPECT_EQ(m->data_bytes(), 2 * MiB);
     EXPECT_EQ(file_bytes(scratch.path()), 4 * MiB) << "what was half done is undone";
     m->stream(2 * MiB + 4096, bytes.data(), bytes.size());
     EXPECT_TRUE(m->fence().ok()) << "a full disk at growth poisons nothing";

@@ -154,7 +154,7 @@ TEST(FlushAll, on_memory_costs_what_was_stored_and_not_flushed) {
   how.kind = "emulated";
   how.create = true;
   how.log_bytes = 2 << 20;
-  how.home_bytes = 8 << 20;
+  how.data_bytes = 8 << 20;
   auto m = open_medium(how).value();
   const auto flushed = [&] {
     const Counters before = m->counters();

@@ -24,8 +24,8 @@ class Open : public ::testing::TestWithParam<const char*> {
     h.kind = GetParam();
     h.create = create;
     h.log_bytes = 2 * MiB;
-    h.home_bytes = 2 * MiB;
-    h.max_home_bytes = 8 * MiB;
+    h.data_bytes = 2 * MiB;
+    h.max_data_bytes = 8 * MiB;
     return h;
   }
   void make_one() const {
@@ -69,8 +69,8 @@ TEST_P(Open, sizes_that_make_no_sense_are_refused) {
   };
   EXPECT_EQ(with([](OpenMedium& h) { h.log_bytes = 0; }), Code::invalid);
   EXPECT_EQ(with([](OpenMedium& h) { h.log_bytes = 5000; }), Code::invalid);
-  EXPECT_EQ(with([](OpenMedium& h) { h.home_bytes = 5000; }), Code::invalid);
-  EXPECT_EQ(with([](OpenMedium& h) { h.max_home_bytes = 5000; }), Code::invalid);
+  EXPECT_EQ(with([](OpenMedium& h) { h.data_bytes = 5000; }), Code::invalid);
+  EXPECT_EQ(with([](OpenMedium& h) { h.max_data_bytes = 5000; }), Code::invalid);
   EXPECT_EQ(with([](OpenMedium& h) { h.log_bytes = 1ULL << 60; }), Code::invalid);
   EXPECT_EQ(with([](OpenMedium& h) { h.read_only = true; }), Code::invalid);
   EXPECT_EQ(with([](OpenMedium& h) { h.kind = "tape"; }), Code::invalid);
@@ -118,7 +118,7 @@ TEST_P(Open, read_only_reads_and_never_writes) {
     auto m = open_medium(h).value();
     EXPECT_TRUE(m->read_only());
     EXPECT_EQ(std::memcmp(m->at(0), before.data(), 2 * MiB), 0);
-    EXPECT_EQ(std::memcmp(m->home(), before.data() + 2 * MiB, 2 * MiB), 0);
+    EXPECT_EQ(std::memcmp(m->data(), before.data() + 2 * MiB, 2 * MiB), 0);
     EXPECT_EQ(m->grow(4 * MiB).code(), Code::read_only);
     EXPECT_TRUE(m->fence().ok());
     EXPECT_TRUE(m->flush_all().ok());
@@ -136,13 +136,13 @@ TEST_P(Open, read_only_reads_and_never_writes) {
   EXPECT_EQ(read_file(scratch.path()), before);
 }
 
-TEST_P(Open, home_may_be_taken_from_the_file) {
+TEST_P(Open, the_data_region_may_be_taken_from_the_file) {
   make_one();
   auto h = how(false);
-  h.home_bytes = 0;
-  EXPECT_EQ(open_medium(h).value()->home_bytes(), 2 * MiB);
-  h.home_bytes = MiB;
-  EXPECT_EQ(open_medium(h).value()->home_bytes(), MiB)
+  h.data_bytes = 0;
+  EXPECT_EQ(open_medium(h).value()->data_bytes(), 2 * MiB);
+  h.data_bytes = MiB;
+  EXPECT_EQ(open_medium(h).value()->data_bytes(), MiB)
       << "less than the file has: a growth that was never published";
 }
 
@@ -157,7 +157,7 @@ TEST(OpenDax, is_refused_with_the_reason_where_there_is_no_persistent_memory) {
   h.path = scratch.path();
   h.kind = "dax";
   h.create = true;
-  h.log_bytes = h.home_bytes = 2 * MiB;
+  h.log_bytes = h.data_bytes = 2 * MiB;
   if (map_sync_works(h.path)) {
     auto m = open_medium(h).value();
     EXPECT_EQ(m->kind(), "dax");
@@ -185,7 +185,7 @@ TEST(OpenDelays, belong_to_emulated) {
   h.path = scratch.path();
   h.kind = "file";
   h.create = true;
-  h.log_bytes = h.home_bytes = 2 * MiB;
+  h.log_bytes = h.data_bytes = 2 * MiB;
   h.delays = Delays::named("rewind").value();
   EXPECT_EQ(open_medium(h).code(), Code::invalid);
 }
@@ -203,7 +203,7 @@ TEST(Diagnose, says_what_auto_would_do_and_why) {
   OpenMedium h;
   h.path = scratch.path();
   h.create = true;
-  h.log_bytes = h.home_bytes = 2 * MiB;
+  h.log_bytes = h.data_bytes = 2 * MiB;
   const auto m = open_medium(h).value();
   EXPECT_EQ(m->kind(), d.kind);
   const auto before = read_file(scratch.path());

@@ -55,7 +55,7 @@ TEST(Pmemcheck, SeesEveryFlushAndFence) {
   how.path = scratch.path("pool");
   how.kind = "emulated";
   how.create = true;
-  how.log_bytes = how.home_bytes = how.max_home_bytes = region_align;
+  how.log_bytes = how.data_bytes = how.max_data_bytes = region_align;
   {
     auto medium = open_medium(how).value();
     EXPECT_EQ(2U, seen.mapped.size());  // log and data region

@@ -27,7 +27,7 @@ class Recording : public ::testing::Test {
 
   std::unique_ptr<RecordingMedium> m =
       RecordingMedium::make(
-          {.log_bytes = 64 << 10, .home_bytes = 64 << 10, .max_home_bytes = 128 << 10})
+          {.log_bytes = 64 << 10, .data_bytes = 64 << 10, .max_data_bytes = 128 << 10})
           .value();
 };
 
@@ -133,7 +133,7 @@ TEST_F(Recording, an_image_can_be_opened_again) {
   const auto image = m->durable_image();
   EXPECT_EQ(image.size(), 192U << 10);
   auto again =
-      RecordingMedium::make({.log_bytes = 64 << 10, .home_bytes = 128 << 10}, image).value();
+      RecordingMedium::make({.log_bytes = 64 << 10, .data_bytes = 128 << 10}, image).value();
   EXPECT_EQ(again->current_image(), image);
   EXPECT_TRUE(again->is_durable(0, image.size()));
   std::uint64_t v = 0;
@@ -200,7 +200,7 @@ TEST_F(Recording, a_hook_holds_a_fence_back) {
 TEST(RecordingMake, refuses_what_cannot_be) {
   EXPECT_EQ(RecordingMedium::make({.log_bytes = 100}).code(), Code::invalid);
   EXPECT_EQ(
-      RecordingMedium::make({.log_bytes = 4096, .home_bytes = 0}, std::vector<std::byte>(8192))
+      RecordingMedium::make({.log_bytes = 4096, .data_bytes = 0}, std::vector<std::byte>(8192))
           .code(),
       Code::invalid);
 }

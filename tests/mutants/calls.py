@@ -27,11 +27,11 @@ EXPLAINED = {
         "only a transaction that allocates or frees and stores nothing needs it, which no workload"
         " of the explorer's has; a mutant of the table stands for it"
     ),
-    "torn-lap-fill-fence": (
+    "torn-generation-fill-fence": (
         "only a short lap behind a full one with aborted runs needs it, which no workload of the"
         " explorer's has; a mutant of the table stands for it"
     ),
-    "torn-lap-begin-fence": (
+    "torn-generation-begin-fence": (
         "the first transaction's own fence makes it durable with its commit, and without it none of"
         " the lap's records count"
     ),

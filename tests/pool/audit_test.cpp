@@ -31,7 +31,7 @@ class AuditTest : public ::testing::Test {
     blocks[large] = 3 * chunk_bytes;
     user.close();
     header = (*pool)->header();
-    image.assign((*pool)->medium().home(), (*pool)->medium().home() + (*pool)->home_bytes());
+    image.assign((*pool)->medium().data(), (*pool)->medium().data() + (*pool)->data_bytes());
   }
   [[nodiscard]] HeapAudit audit() const { return audit_heap(image.data(), header); }
   std::uint64_t& word(std::uint64_t offset) {
@@ -118,7 +118,7 @@ TEST_F(AuditTest, CountIsHeldAgainstACleanHeader) {
 // Any one flip in the directory of a sound heap is found (the program determines the meaning of the
 // bitmaps: they are compared with the containers).
 TEST_F(AuditTest, EveryFlippedBitOfTheDirectory) {
-  const std::uint64_t n = header.max_home_bytes / chunk_bytes;
+  const std::uint64_t n = header.max_data_bytes / chunk_bytes;
   for (std::uint64_t chunk = 0; chunk < n; ++chunk) {
     for (int b = 0; b < 64; ++b) {
       word(directory_word(chunk)) ^= 1ULL << b;

@@ -42,15 +42,15 @@ TEST(Create, WhatANewPoolIs) {
   EXPECT_EQ(h.ring_count, 2U);
   EXPECT_EQ(h.ring_bytes, 32 * KiB);
   EXPECT_EQ(h.log_bytes, 2 * MiB);
-  EXPECT_EQ(h.max_home_bytes, 4 * MiB);
-  EXPECT_EQ(h.home_bytes, 18 * chunk_bytes);  // the directory's chunk, the root's, 16 more
+  EXPECT_EQ(h.max_data_bytes, 4 * MiB);
+  EXPECT_EQ(h.data_bytes, 18 * chunk_bytes);  // the directory's chunk, the root's, 16 more
   EXPECT_EQ(h.clean, 1U);
   EXPECT_EQ(h.epoch, 0U);
   EXPECT_EQ(h.root_offset, chunk_bytes + classes[size_class(48)].first);
   EXPECT_EQ(h.heap_used, 48U);
   EXPECT_EQ(h.uuid[6] >> 4, 4);
-  EXPECT_EQ(std::filesystem::file_size(how.path), h.log_bytes + h.home_bytes);
-  const auto audit = audit_heap((*r)->medium().home(), h);
+  EXPECT_EQ(std::filesystem::file_size(how.path), h.log_bytes + h.data_bytes);
+  const auto audit = audit_heap((*r)->medium().data(), h);
   EXPECT_TRUE(audit.problems.empty()) << audit.problems.front();
   EXPECT_EQ(audit.blocks, 1U);
   r->reset();
@@ -198,7 +198,7 @@ TEST(Create, RootsOfAllSizes) {
       auto r = OpenPool::open(how, who);
       ASSERT_TRUE(r.ok()) << bytes << r.status().message();
       ASSERT_TRUE((*r)->start_session(policy).ok());
-      const auto audit = audit_heap((*r)->medium().home(), (*r)->header());
+      const auto audit = audit_heap((*r)->medium().data(), (*r)->header());
       EXPECT_TRUE(audit.problems.empty()) << bytes << ": " << audit.problems.front();
       if (bytes == 0) continue;
       const auto size = (*r)->heap().block_bytes((*r)->header().root_offset);
@@ -236,11 +236,11 @@ TEST(Create, OnADeviceAllIsWholePages) {
             h.ring_count = plan->rings;
             for (std::uint32_t i = 0; i < rings; ++i) EXPECT_EQ(ring_offset(h, i) % (2 * MiB), 0U);
             EXPECT_GE(ring_offset(h, 0), first_ring);
-            EXPECT_EQ((plan->log_bytes | plan->ring_bytes | plan->home_bytes) % (2 * MiB), 0U);
-            EXPECT_LE(plan->log_bytes + plan->home_bytes, device);
-            EXPECT_LE(plan->home_bytes, plan->max_home_bytes);
-            EXPECT_LT(plan->max_home_bytes, most + 2 * MiB);
-            EXPECT_GE(plan->home_bytes, first_chunk(plan->max_home_bytes) * chunk_bytes + root);
+            EXPECT_EQ((plan->log_bytes | plan->ring_bytes | plan->data_bytes) % (2 * MiB), 0U);
+            EXPECT_LE(plan->log_bytes + plan->data_bytes, device);
+            EXPECT_LE(plan->data_bytes, plan->max_data_bytes);
+            EXPECT_LT(plan->max_data_bytes, most + 2 * MiB);
+            EXPECT_GE(plan->data_bytes, first_chunk(plan->max_data_bytes) * chunk_bytes + root);
           }
 }
 
@@ -255,8 +255,8 @@ TEST(Create, DefaultsAreModest) {
 #endif
   ASSERT_TRUE(r.ok()) << r.status().message();
   EXPECT_EQ((*r)->header().log_bytes, 64 * MiB);
-  EXPECT_EQ((*r)->header().max_home_bytes, 64ULL << 30);
-  EXPECT_LE((*r)->header().home_bytes, 10 * MiB);  // 8 of them are the directory
+  EXPECT_EQ((*r)->header().max_data_bytes, 64ULL << 30);
+  EXPECT_LE((*r)->header().data_bytes, 10 * MiB);  // 8 of them are the directory
 }
 
 TEST(Create, RequestsThatMakeNoSense) {
@@ -297,7 +297,7 @@ TEST(Create, OnEveryMedium) {
         HeapUser user(**r);
         ASSERT_TRUE(user.allocate(100).ok());
         user.close();
-        const auto audit = audit_heap((*r)->medium().home(), (*r)->header());
+        const auto audit = audit_heap((*r)->medium().data(), (*r)->header());
         EXPECT_TRUE(audit.problems.empty()) << audit.problems.front();
       }
     }
@@ -404,7 +404,7 @@ void killed_while_creating(bool memory, const char* kind, int kills) {
       continue;  // the next creator takes over what this one left
     }
     ++there;
-    const auto audit = audit_heap((*r)->medium().home(), (*r)->header());
+    const auto audit = audit_heap((*r)->medium().data(), (*r)->header());
     ASSERT_TRUE(audit.problems.empty()) << audit.problems.front();
     ASSERT_EQ((*r)->header().clean, 1U);
     r->reset();
@@ -467,20 +467,20 @@ void full_disk(const char* kind) {
       ASSERT_LT(blocks.size(), 1000U);
     }
     EXPECT_GT(blocks.size(), 35U);  // most of the 6 MiB that remain after the log
-    const std::uint64_t home = (*pool)->home_bytes();
-    EXPECT_EQ((*pool)->grow(home + 4 * MiB).code(), Code::full);
-    EXPECT_EQ((*pool)->home_bytes(), home);
+    const std::uint64_t data = (*pool)->data_bytes();
+    EXPECT_EQ((*pool)->grow(data + 4 * MiB).code(), Code::full);
+    EXPECT_EQ((*pool)->data_bytes(), data);
     ASSERT_TRUE(user.free(blocks.back()).ok());
     ASSERT_TRUE(user.allocate(100 * KiB).ok());
     user.close();
     const auto audit =
-        audit_heap((*pool)->medium().home(), (*pool)->header(), {}, &(*pool)->medium());
+        audit_heap((*pool)->medium().data(), (*pool)->header(), {}, &(*pool)->medium());
     EXPECT_TRUE(audit.problems.empty()) << audit.problems.front();
     EXPECT_EQ(audit.blocks, blocks.size() + 1);
     if (mounted) {  // space again
       ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=32m"),
                 0);
-      EXPECT_TRUE((*pool)->grow(home + 4 * MiB).ok());
+      EXPECT_TRUE((*pool)->grow(data + 4 * MiB).ok());
     }
     pool->reset();
     auto again = OpenPool::open(how, tester());

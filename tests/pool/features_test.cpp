@@ -8,7 +8,7 @@
 #include <random>
 
 #include "papers/dudetm/options.hpp"
-#include "perdure/engine/any.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/perdure.hpp"
 #include "pool_test.hpp"
 #include "testing/faulty_medium.hpp"
@@ -74,7 +74,7 @@ TEST_F(Features, ANewPoolHasTheNewestVersionAndSmallLogsWhereItHasHoles) {
   // On a medium that is allocated as a whole a build need not know the feature.
   medium::RecordingOptions whole;
   whole.log_bytes = 2 * MiB;
-  whole.home_bytes = whole.max_home_bytes = 4 * MiB;
+  whole.data_bytes = whole.max_data_bytes = 4 * MiB;
   OpenFile how = small("whole");
   how.log_bytes = 0;
   auto pool = OpenPool::open_on(medium::RecordingMedium::make(whole).value(), true, how, tester());
@@ -240,8 +240,8 @@ struct OnRecorded {
   explicit OnRecorded(std::uint32_t version) {
     medium::RecordingOptions options;
     options.log_bytes = 2 * MiB;
-    options.home_bytes = 2 * MiB;
-    options.max_home_bytes = 4 * MiB;
+    options.data_bytes = 2 * MiB;
+    options.max_data_bytes = 4 * MiB;
     options.keep_bytes = true;
     OpenFile how = small("");
     std::vector<std::byte> image;
@@ -334,8 +334,8 @@ TEST(FeaturesOnMedium, AFailedUpgradeLeavesThePoolWithoutTheFeature) {
   m.path = scratch.path();
   m.kind = "emulated";
   m.log_bytes = h.log_bytes;
-  m.home_bytes = h.home_bytes;
-  m.max_home_bytes = h.max_home_bytes;
+  m.data_bytes = h.data_bytes;
+  m.max_data_bytes = h.max_data_bytes;
   auto faulty = std::make_unique<medium::FaultyMedium>(medium::open_medium(m).value());
   medium::FaultyMedium* const faults = faulty.get();
   auto pool = OpenPool::open_on(std::move(faulty), false, small(scratch.path()), tester()).value();
@@ -361,8 +361,8 @@ TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
   o.creation.max_size = 4 * MiB;
   medium::RecordingOptions options;
   options.log_bytes = 2 * MiB;
-  options.home_bytes = 2 * MiB;
-  options.max_home_bytes = 4 * MiB;
+  options.data_bytes = 2 * MiB;
+  options.max_data_bytes = 4 * MiB;
   std::vector<std::byte> image;
   {
     auto made = medium::RecordingMedium::make(options).value();

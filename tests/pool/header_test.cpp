@@ -114,8 +114,8 @@ TEST_F(HeaderTest, WritingIsNeverWithoutAWholeCopy) {
   for (const std::uint64_t damaged : {header_a, header_b, first_ring}) {
     medium::RecordingOptions options;
     options.log_bytes = 2 * MiB;
-    options.home_bytes = 2 * MiB;
-    options.max_home_bytes = 4 * MiB;
+    options.data_bytes = 2 * MiB;
+    options.max_data_bytes = 4 * MiB;
     auto made = medium::RecordingMedium::make(options);
     ASSERT_TRUE(made.ok());
     medium::RecordingMedium* const m = made->get();
@@ -289,9 +289,9 @@ TEST_F(HeaderTest, LayoutLongerThanItsRoom) {
 TEST_F(HeaderTest, NumbersThatContradict) {
   const std::vector<std::function<void(Header&)>> wrongs = {
       [](Header& h) { h.base += 1; },
-      [](Header& h) { h.max_home_bytes += 1; },
-      [](Header& h) { h.home_bytes = h.max_home_bytes + 4096; },
-      [](Header& h) { h.home_bytes = 4096; },
+      [](Header& h) { h.max_data_bytes += 1; },
+      [](Header& h) { h.data_bytes = h.max_data_bytes + 4096; },
+      [](Header& h) { h.data_bytes = 4096; },
       [](Header& h) { h.ring_count = 129; },
       [](Header& h) { h.ring_bytes = 1ULL << 40; },
       [](Header& h) { h.log_bytes = 0; },

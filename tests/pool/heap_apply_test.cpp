@@ -17,7 +17,7 @@ namespace {
 using namespace testing;
 
 // one chunk of directory
-constexpr std::uint64_t max_home = 4 * MiB, chunks = max_home / chunk_bytes, objects = chunk_bytes;
+constexpr std::uint64_t max_data = 4 * MiB, chunks = max_data / chunk_bytes, objects = chunk_bytes;
 using Image = std::vector<std::byte>;
 
 std::uint64_t word_at(const Image& image, std::uint64_t offset) {
@@ -30,57 +30,57 @@ ChunkWord chunk_word(const Image& image, std::uint64_t chunk) {
 }
 
 TEST(HeapApply, MakesSetsClears) {
-  ASSERT_EQ(first_chunk(max_home), 1U);
-  Image image(max_home, std::byte{0xee});
+  ASSERT_EQ(first_chunk(max_data), 1U);
+  Image image(max_data, std::byte{0xee});
   std::fill_n(image.begin(), objects, std::byte{0});
   MemoryTarget target(image.data());
   const std::uint32_t cls = size_class(48);
   const HeapOp a{3 * chunk_bytes + classes[cls].first, cls, 0, true},
       b{a.offset + 48 * 70, cls, 0, true};
-  apply(target, a, max_home);
+  apply(target, a, max_data);
   EXPECT_EQ(chunk_word(image, 3), ChunkWord::make(ChunkWord::small, cls, 1));
   EXPECT_EQ(word_at(image, 3 * chunk_bytes), 1U);
   for (std::uint64_t w = 8; w < classes[cls].first; w += 8)
     EXPECT_EQ(word_at(image, 3 * chunk_bytes + w), 0U);
   EXPECT_EQ(word_at(image, a.offset), 0xeeeeeeeeeeeeeeee);
-  apply(target, b, max_home);
-  apply(target, b, max_home);
+  apply(target, b, max_data);
+  apply(target, b, max_data);
   EXPECT_EQ(word_at(image, 3 * chunk_bytes + 8), 1U << 6);
-  apply(target, {a.offset, cls, 0, false}, max_home);
+  apply(target, {a.offset, cls, 0, false}, max_data);
   EXPECT_EQ(word_at(image, 3 * chunk_bytes), 0U);
   EXPECT_EQ(word_at(image, 3 * chunk_bytes + 8), 1U << 6);
 }
 
 TEST(HeapApply, SpansAndObjectsOfManyChunks) {
-  Image image(max_home, std::byte{0});
+  Image image(max_data, std::byte{0});
   MemoryTarget target(image.data());
   const std::uint32_t cls = size_class(20000);  // 8 chunks
   ASSERT_EQ(span_chunks(cls), 8U);
   const std::uint64_t span = 9 * chunk_bytes;  // first chunk + 8
-  apply(target, {span + classes[cls].first + 5 * class_bytes(cls), cls, 0, true}, max_home);
+  apply(target, {span + classes[cls].first + 5 * class_bytes(cls), cls, 0, true}, max_data);
   EXPECT_EQ(chunk_word(image, 9), ChunkWord::make(ChunkWord::small, cls, 8));
   for (std::uint64_t i = 1; i < 8; ++i)
     EXPECT_EQ(chunk_word(image, 9 + i), ChunkWord::make(ChunkWord::rest, 0, i));
   EXPECT_EQ(word_at(image, span), 1U << 5);
   // A large object across its end: the rest of the span is free.
-  apply(target, {14 * chunk_bytes, large_class, 6, true}, max_home);
+  apply(target, {14 * chunk_bytes, large_class, 6, true}, max_data);
   for (std::uint64_t c = 9; c < 14; ++c) EXPECT_EQ(chunk_word(image, c).bits, 0U) << c;
   EXPECT_EQ(chunk_word(image, 14), ChunkWord::make(ChunkWord::large, 0, 6));
   EXPECT_EQ(chunk_word(image, 19), ChunkWord::make(ChunkWord::rest, 0, 5));
   // And a span across its beginning.
-  apply(target, {span + classes[cls].first, cls, 0, true}, max_home);
+  apply(target, {span + classes[cls].first, cls, 0, true}, max_data);
   EXPECT_EQ(word_at(image, span), 1U);
   EXPECT_EQ(chunk_word(image, 16), ChunkWord::make(ChunkWord::rest, 0, 7));
   for (std::uint64_t c = 17; c < 20; ++c) EXPECT_EQ(chunk_word(image, c).bits, 0U) << c;
-  apply(target, {20 * chunk_bytes, large_class, 3, true}, max_home);
-  apply(target, {20 * chunk_bytes, large_class, 3, false}, max_home);
+  apply(target, {20 * chunk_bytes, large_class, 3, true}, max_data);
+  apply(target, {20 * chunk_bytes, large_class, 3, false}, max_data);
   for (std::uint64_t c = 17; c < 24; ++c) EXPECT_EQ(chunk_word(image, c).bits, 0U) << c;
 }
 
 TEST(HeapApply, ChecksOps) {
   Header h{};
-  h.max_home_bytes = max_home;
-  h.home_bytes = 2 * MiB;
+  h.max_data_bytes = max_data;
+  h.data_bytes = 2 * MiB;
   const auto good = [&](const HeapOp& op) { return check_op(op, h, "p").ok(); };
   const std::uint32_t c48 = size_class(48), c20k = size_class(20000);
   EXPECT_TRUE(good({chunk_bytes + classes[c48].first, c48, 0, true}));
@@ -111,7 +111,7 @@ void replay(Target& target, const std::vector<Transaction>& log, std::size_t fro
   for (std::size_t id = from; id < to; ++id) {
     for (const Entry& e : log[id]) {
       if (e.fill == 0) {
-        apply_op(target, e.op, max_home);
+        apply_op(target, e.op, max_data);
       } else {
         for (std::uint64_t at = 0; at < op_bytes(e.op); at += 8)
           target.store(e.op.offset + at, e.fill);
@@ -132,7 +132,7 @@ void expect_same(const Image& found, const Image& expected, const std::string& w
         << what << ": bitmap of chunk " << c;
   }
   Header h{};
-  h.max_home_bytes = h.home_bytes = max_home;
+  h.max_data_bytes = h.data_bytes = max_data;
   const auto audit = audit_heap(expected.data(), h, [&](std::uint64_t offset, std::uint64_t bytes) {
     ASSERT_EQ(std::memcmp(found.data() + offset, expected.data() + offset, bytes), 0)
         << what << ": block at " << offset;
@@ -146,7 +146,7 @@ class Replay : public ::testing::TestWithParam<int> {
   void SetUp() override {
     medium::RecordingOptions options;
     options.log_bytes = 2 * MiB;
-    options.home_bytes = options.max_home_bytes = max_home;
+    options.data_bytes = options.max_data_bytes = max_data;
     auto m = medium::RecordingMedium::make(options);
     ASSERT_TRUE(m.ok());
     OpenFile how = small("replayed");
@@ -160,7 +160,7 @@ class Replay : public ::testing::TestWithParam<int> {
     next_session();
     log.resize(1);  // ids begin at 1
   }
-  [[nodiscard]] Image now() const { return {pool->view(), pool->view() + max_home}; }
+  [[nodiscard]] Image now() const { return {pool->view(), pool->view() + max_data}; }
 
   // The heap's knowledge is built anew from the mapping: chunks of spans that are empty by then are
   // reused by other classes. The log continues, although a new session's log would be empty: replay
@@ -214,8 +214,8 @@ class Replay : public ::testing::TestWithParam<int> {
   std::vector<HeapOp> blocks, mine, freed;
 };
 
-TEST_P(Replay, OverHomeTornByACheckpoint) {
-  Image home = now();
+TEST_P(Replay, OverDataTornByACheckpoint) {
+  Image data = now();
   std::size_t x = 1;  // ids below it are in the data region
   for (int round = 0; round < rounds_in(15); ++round) {
     const auto some = [&] {
@@ -234,8 +234,8 @@ TEST_P(Replay, OverHomeTornByACheckpoint) {
     const Image* const times[] = {&directory, &middle, &last};
 
     for (const bool rest_written : {false, true}) {
-      Image torn = home;
-      for (std::uint64_t at = objects; at < max_home; at += 8)
+      Image torn = data;
+      for (std::uint64_t at = objects; at < max_data; at += 8)
         if (rest_written || random() % 2 == 0)
           std::memcpy(torn.data() + at, times[random() % 3]->data() + at, 8);
       if (rest_written)
@@ -251,9 +251,9 @@ TEST_P(Replay, OverHomeTornByACheckpoint) {
     }
     // The checkpoint finished: X = t0, the data region is as old as t0 or newer, the directory is
     // as of t0.
-    home = directory;
-    for (std::uint64_t at = objects; at < max_home; at += 64)
-      std::memcpy(home.data() + at, times[random() % 3]->data() + at, 64);
+    data = directory;
+    for (std::uint64_t at = objects; at < max_data; at += 64)
+      std::memcpy(data.data() + at, times[random() % 3]->data() + at, 64);
     x = t0;
   }
 }
@@ -262,16 +262,16 @@ TEST_P(Replay, OverHomeTornByACheckpoint) {
 // the next replay repairs it.
 TEST_P(Replay, CutShortAndRepeated) {
   for (int n = 0; n < 25; ++n) transaction();
-  const Image home = now();
+  const Image data = now();
   const std::size_t x = log.size();
   for (int n = 0; n < 15 + rounds_in(45); ++n) transaction();
   const Image expected = now();
 
   medium::RecordingOptions options;
   options.log_bytes = 2 * MiB;
-  options.home_bytes = options.max_home_bytes = max_home;
+  options.data_bytes = options.max_data_bytes = max_data;
   Image whole(2 * MiB);
-  whole.insert(whole.end(), home.begin(), home.end());
+  whole.insert(whole.end(), data.begin(), data.end());
   auto m = medium::RecordingMedium::make(options, whole);
   ASSERT_TRUE(m.ok());
   auto& recorder = **m;
@@ -280,8 +280,8 @@ TEST_P(Replay, CutShortAndRepeated) {
       [&] {
         if (::testing::Test::HasFatalFailure() || ++cuts > rounds_in(25)) return;
         const auto durable = recorder.durable_image(), current = recorder.current_image();
-        Image torn(max_home);
-        for (std::uint64_t at = 0; at < max_home; at += 8)
+        Image torn(max_data);
+        for (std::uint64_t at = 0; at < max_data; at += 8)
           std::memcpy(torn.data() + at,
                       (random() % 2 == 0 ? durable : current).data() + 2 * MiB + at, 8);
         MemoryTarget target(torn.data(), true);
@@ -289,7 +289,7 @@ TEST_P(Replay, CutShortAndRepeated) {
         expect_same(torn, expected, "cut at fence " + std::to_string(cuts));
       },
       {});
-  log::HomeWriter target(recorder, max_home);
+  log::DataWriter target(recorder, max_data);
   replay(target, log, x, log.size());
   target.flush();
   ASSERT_TRUE(recorder.fence().ok());

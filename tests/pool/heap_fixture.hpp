@@ -25,7 +25,7 @@ class HeapTest : public ::testing::Test {
   }
   void close() {
     user->close();
-    const auto a = audit_heap(pool->medium().home(), pool->header());
+    const auto a = audit_heap(pool->medium().data(), pool->header());
     EXPECT_TRUE(a.problems.empty()) << a.problems.front();
     user.reset();
     pool.reset();

@@ -54,7 +54,7 @@ TEST_F(HeapReuse, APoolEmptiedInAnEarlierSessionHoldsAsMuchAsOneEmptiedInThis) {
       free_all(fill(before));
       if (reopened) reopen(max);
       held[reopened ? 1 : 0] = fill(after).size();
-      EXPECT_EQ(max, pool->home_bytes());
+      EXPECT_EQ(max, pool->data_bytes());
       close();
     }
     EXPECT_EQ(held[0], held[1]) << after << " bytes after " << before;
@@ -68,8 +68,8 @@ TEST_F(HeapReuse, ASessionLooksAtEachSpanOnceWhenItNeedsChunks) {
   open(max);
   std::vector<std::uint64_t> all, kept;
   // 15 per span of one chunk.
-  while (pool->home_bytes() < 40 * MiB) all.push_back(*user->allocate(4000));
-  const std::uint64_t home = pool->home_bytes();
+  while (pool->data_bytes() < 40 * MiB) all.push_back(*user->allocate(4000));
+  const std::uint64_t data = pool->data_bytes();
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i % 45 != 0 && i % 45 != 15) {
       ASSERT_TRUE(user->free(all[i]).ok());  // of three spans two keep a block
@@ -82,7 +82,7 @@ TEST_F(HeapReuse, ASessionLooksAtEachSpanOnceWhenItNeedsChunks) {
   EXPECT_EQ(0U, pool->heap().looked().bitmaps);  // its own class has space
   // Blocks of another class: one span in three can be used, and then the pool grows.
   std::uint64_t taken = 0;
-  while (pool->home_bytes() == home) {
+  while (pool->data_bytes() == data) {
     ASSERT_TRUE(user->allocate(1000).ok());
     ASSERT_LE(pool->heap().looked().bitmaps, spans + 1);
     ++taken;
@@ -104,14 +104,14 @@ TEST_F(HeapReuse, APoolThatIsMoreThanHalfUsedGrowsWithoutASearch) {
   constexpr std::uint64_t max = 24 * MiB;
   open(max);
   std::vector<std::uint64_t> all;
-  while (pool->home_bytes() < 16 * MiB) all.push_back(*user->allocate(4000));
+  while (pool->data_bytes() < 16 * MiB) all.push_back(*user->allocate(4000));
   for (std::size_t i = 0; i < all.size() / 3; ++i) ASSERT_TRUE(user->free(all[i]).ok());
   reopen(max);
-  const std::uint64_t home = pool->home_bytes();
-  while (pool->home_bytes() == home) ASSERT_TRUE(user->allocate(1000).ok());
+  const std::uint64_t data = pool->data_bytes();
+  while (pool->data_bytes() == data) ASSERT_TRUE(user->allocate(1000).ok());
   EXPECT_EQ(0U, pool->heap().looked().bitmaps);
   (void)fill(1000);
-  EXPECT_EQ(max, pool->home_bytes());
+  EXPECT_EQ(max, pool->data_bytes());
   EXPECT_GT(pool->heap().looked().bitmaps, 0U);
   EXPECT_GT(pool->heap().used_bytes(), (max - 2 * chunk_bytes) / 10 * 9);
   close();
@@ -176,9 +176,9 @@ TEST_F(HeapReuse, AStaleFreeIntoAGivenUpSpan) {
 // A stale free of a large object whose chunks are now a span leaves the span alone.
 TEST_F(HeapReuse, AStaleFreeOfALargeObject) {
   open();
-  auto central = std::make_unique<Central>(pool->view(), pool->header().max_home_bytes,
+  auto central = std::make_unique<Central>(pool->view(), pool->header().max_data_bytes,
                                            [](std::uint64_t, std::uint64_t) { return Status(); });
-  const std::uint64_t home = pool->home_bytes(), chunk = central->take_chunks(2, home);
+  const std::uint64_t data = pool->data_bytes(), chunk = central->take_chunks(2, data);
   ASSERT_NE(0U, chunk);
   ASSERT_TRUE(central->mark_large(chunk, 2, true));
   EXPECT_FALSE(central->mark_large(chunk, 2, true));  // it belongs to another one
@@ -187,7 +187,7 @@ TEST_F(HeapReuse, AStaleFreeOfALargeObject) {
   const std::uint32_t cls = size_class(4000);  // a span has one chunk
   std::uint64_t block = 0;
   while (central->span_at(chunk) == nullptr)
-    ASSERT_EQ(1U, central->take_blocks(cls, 1, &block, home));
+    ASSERT_EQ(1U, central->take_blocks(cls, 1, &block, data));
   Span* const span = central->span_at(chunk);
   EXPECT_FALSE(central->mark_large(chunk, 2, true));
   EXPECT_EQ(span, central->span_at(chunk));
@@ -223,7 +223,7 @@ TEST_F(HeapReuse, FourThreadsInAnEmptiedPool) {
             {
               const std::lock_guard lock(mutex);
               if (shared.empty()) continue;
-              auto it = shared.lower_bound(random() % pool->home_bytes());
+              auto it = shared.lower_bound(random() % pool->data_bytes());
               if (it == shared.end()) it = shared.begin();
               b = *it;
               shared.erase(it);

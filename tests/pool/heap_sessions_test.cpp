@@ -29,7 +29,7 @@ using AnyPool = Pool<Root, engines<any_engine>>;
 /// Shared by the sessions. It lies in memory that is shared with children.
 struct Tally {
   std::uint64_t live = 0, high = 0;                           ///< bytes in blocks: now, at most
-  std::uint64_t home_bytes = 0;                               ///< of the data region
+  std::uint64_t data_bytes = 0;                               ///< of the data region
   std::array<std::uint64_t, lists> blocks{}, bytes_of_one{};  ///< of each list: blocks of one size
 };
 
@@ -89,7 +89,7 @@ class Session {
   Tally& tally_;
 };
 
-class HeapSessions : public ::testing::TestWithParam<engine::Entry> {
+class HeapSessions : public ::testing::TestWithParam<engine::EngineInfo> {
  protected:
   void SetUp() override {
     void* const shared =
@@ -139,7 +139,7 @@ class HeapSessions : public ::testing::TestWithParam<engine::Entry> {
         break;
       default: s.empty_all();
     }
-    tally->home_bytes = pool.stats().home_bytes;
+    tally->data_bytes = pool.stats().data_bytes;
     if (n % 4 == 2) ::_exit(::testing::Test::HasFailure() ? 1 : 0);  // without a close
     pool.close();
   }
@@ -156,7 +156,7 @@ class HeapSessions : public ::testing::TestWithParam<engine::Entry> {
       // and at least by 4 MiB, rounded to a multiple of 2 MiB. In addition: the directory, and for
       // each class a span that is not full.
       const std::uint64_t bound = tally->high * 9 / 4 + 8 * MiB;
-      ASSERT_LE(tally->home_bytes, bound)
+      ASSERT_LE(tally->data_bytes, bound)
           << "session " << n << ", at most " << tally->high << " bytes were live at one time";
     }
   }
@@ -166,18 +166,18 @@ class HeapSessions : public ::testing::TestWithParam<engine::Entry> {
   Tally* tally = nullptr;
 };
 
-std::vector<engine::Entry> the_default() { return {*engine::find_instance("shadow")}; }
+std::vector<engine::EngineInfo> the_default() { return {*engine::find_instance("shadow")}; }
 /// The first instance of each other durable family that runs here.
-std::vector<engine::Entry> others() {
+std::vector<engine::EngineInfo> others() {
   std::set<std::string_view> seen{"shadow"};
-  std::vector<engine::Entry> kept;
-  for (const engine::Entry& e : engine::registered())
+  std::vector<engine::EngineInfo> kept;
+  for (const engine::EngineInfo& e : engine::registered())
     if (test::is_durable(e) && !test::is_stood_for(e) && test::runs_here(e) &&
         seen.insert(e.family).second)
       kept.push_back(e);
   return kept;
 }
-std::string name_of(const ::testing::TestParamInfo<engine::Entry>& info) {
+std::string name_of(const ::testing::TestParamInfo<engine::EngineInfo>& info) {
   std::string name(info.param.name);
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';

@@ -60,8 +60,8 @@ TEST_F(HeapTest, FreesThatAreRefused) {
   const std::uint64_t a = *user->allocate(100), big = *user->allocate(200000);
   for (const std::uint64_t bad :
        {std::uint64_t{0}, std::uint64_t{4096}, ~std::uint64_t{0}, a + 1, a + 16, a + 112, a - 112,
-        big + 16, big + 65536, pool->home_bytes(), pool->header().root_offset,
-        a / chunk_bytes * chunk_bytes, pool->home_bytes() - 65536}) {
+        big + 16, big + 65536, pool->data_bytes(), pool->header().root_offset,
+        a / chunk_bytes * chunk_bytes, pool->data_bytes() - 65536}) {
     const auto op = pool->heap().prepare_free(bad);
     ASSERT_FALSE(op.ok()) << bad;
     EXPECT_EQ(op.code(), Code::invalid) << op.status().message();
@@ -116,7 +116,7 @@ TEST_F(HeapTest, RandomAgainstAModelOverSessions) {
         ASSERT_TRUE(model.emplace(*b, std::pair{n, pattern}).second);
         std::memset(pool->view() + *b, pattern, n);
       } else if (model.size() > 1) {
-        auto it = model.lower_bound(random() % pool->home_bytes());
+        auto it = model.lower_bound(random() % pool->data_bytes());
         if (it == model.end() || it->first == pool->header().root_offset) continue;
         const std::byte* const bytes = pool->view() + it->first;
         ASSERT_TRUE(std::all_of(bytes, bytes + it->second.first,
@@ -159,7 +159,7 @@ TEST_F(HeapTest, FourThreadsAgainstAModel) {
           {
             const std::lock_guard lock(mutex);
             if (shared.empty()) continue;
-            auto it = shared.lower_bound(random() % pool->home_bytes());
+            auto it = shared.lower_bound(random() % pool->data_bytes());
             if (it == shared.end()) it = shared.begin();
             b = *it;
             shared.erase(it);
@@ -238,7 +238,7 @@ TEST_F(HeapTest, FullThenFreeWorks) {
       }
       all.push_back(*b);
     }
-    EXPECT_EQ(pool->home_bytes(), 4 * MiB);
+    EXPECT_EQ(pool->data_bytes(), 4 * MiB);
     EXPECT_GT(all.size() * n, 2 * MiB) << n;
     // Freeing works, and what is freed can be allocated again, in this size.
     ASSERT_TRUE(user->free(all.back()).ok());
@@ -273,7 +273,7 @@ TEST_F(HeapTest, ThreadsThatEndLoseNothing) {
     }).join();
   }
   EXPECT_LE(seen.size(), 16U);
-  EXPECT_LE(pool->home_bytes(), 2 * MiB);
+  EXPECT_LE(pool->data_bytes(), 2 * MiB);
 }
 
 // Opening and the first allocations read a page of the directory and one or two spans, however

@@ -282,7 +282,7 @@ TEST_F(OpenTest, ManyPoolsAtOnce) {
     ASSERT_TRUE(pool.ok()) << pool.status().message();
     ASSERT_TRUE((*pool)->start_session(ViewPolicy::shared).ok());
     ranges.emplace_back((*pool)->header().base,
-                        (*pool)->header().base + (*pool)->header().max_home_bytes);
+                        (*pool)->header().base + (*pool)->header().max_data_bytes);
     pools.push_back(std::move(*pool));
   }
   std::sort(ranges.begin(), ranges.end());

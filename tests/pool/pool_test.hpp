@@ -170,7 +170,7 @@ class HeapUser {
       : pool_(pool),
         heap_(pool.heap()),
         target_(pool.view()),
-        max_home_(pool.header().max_home_bytes) {}
+        max_data_(pool.header().max_data_bytes) {}
   Result<std::uint64_t> allocate(std::uint64_t bytes) {
     auto op = heap_.reserve(bytes);
     if (!op.ok()) return op.status();
@@ -185,16 +185,16 @@ class HeapUser {
     return {};
   }
   void commit(const HeapOp& op) {
-    apply_op(target_, op, max_home_);
+    apply_op(target_, op, max_data_);
     heap_.note_applied(op);
   }
   /// Copies the mapping to the data region and closes the pool: the result of a checkpoint and
   /// close().
   void close() {
     auto& m = pool_.medium();
-    for (std::uint64_t at = 0; at < pool_.home_bytes(); at += 4096)
+    for (std::uint64_t at = 0; at < pool_.data_bytes(); at += 4096)
       if (m.allocated(m.log_bytes() + at, 4096) &&
-          std::memcmp(m.home() + at, pool_.view() + at, 4096) != 0)
+          std::memcmp(m.data() + at, pool_.view() + at, 4096) != 0)
         m.store(m.log_bytes() + at, pool_.view() + at, 4096);
     ASSERT_TRUE(m.flush_all().ok());
     ASSERT_TRUE(pool_.close_clean(0).ok());
@@ -204,7 +204,7 @@ class HeapUser {
   OpenPool& pool_;
   Heap& heap_;
   MemoryTarget target_;
-  std::uint64_t max_home_;
+  std::uint64_t max_data_;
 };
 
 }  // namespace perdure::pool::testing

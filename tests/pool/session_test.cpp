@@ -12,12 +12,12 @@ namespace {
 
 using namespace testing;
 
-std::unique_ptr<medium::RecordingMedium> recorder(std::uint64_t home = 2 * MiB,
-                                                  std::uint64_t max_home = 16 * MiB) {
+std::unique_ptr<medium::RecordingMedium> recorder(std::uint64_t data = 2 * MiB,
+                                                  std::uint64_t max_data = 16 * MiB) {
   medium::RecordingOptions options;
   options.log_bytes = 2 * MiB;
-  options.home_bytes = home;
-  options.max_home_bytes = max_home;
+  options.data_bytes = data;
+  options.max_data_bytes = max_data;
   auto m = medium::RecordingMedium::make(options);
   return std::move(*m);
 }
@@ -77,7 +77,7 @@ TEST(Session, HeapUsedIsExactUnlessRecovered) {
     ASSERT_TRUE(pool.ok());
     EXPECT_EQ((*pool)->header().heap_used, used);
     EXPECT_EQ((*pool)->header().heap_exact, 1U);
-    EXPECT_TRUE(audit_heap((*pool)->medium().home(), (*pool)->header()).problems.empty());
+    EXPECT_TRUE(audit_heap((*pool)->medium().data(), (*pool)->header()).problems.empty());
     ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
   }  // not closed
   {
@@ -89,7 +89,7 @@ TEST(Session, HeapUsedIsExactUnlessRecovered) {
   }
 }
 
-TEST(Session, SharedViewIsHomeAndShadowIsNot) {
+TEST(Session, ASharedViewIsTheDataRegionAndAShadowIsNot) {
   const Scratch scratch;
   const OpenFile how = small(scratch.path());
   make_pool(how);
@@ -106,7 +106,7 @@ TEST(Session, SharedViewIsHomeAndShadowIsNot) {
     const std::uint64_t mine = 0x5678;
     if (policy == ViewPolicy::shadow) {
       std::memcpy((*pool)->view() + at, &mine, 8);
-      std::memcpy(&seen, m.home() + at, 8);
+      std::memcpy(&seen, m.data() + at, 8);
       EXPECT_EQ(seen, value);
     }
     ASSERT_TRUE((*pool)->close_clean(0).ok());
@@ -121,10 +121,10 @@ TEST(Session, ShadowWhereTheMediumRefusesCopyOnWrite) {
     explicit NoPrivate(std::unique_ptr<Medium> inner) : inner_(std::move(inner)) {
       path_ = inner_->path();
       log_bytes_ = inner_->log_bytes();
-      max_home_bytes_ = inner_->max_home_bytes();
-      home_bytes_ = inner_->home_bytes();
+      max_data_bytes_ = inner_->max_data_bytes();
+      data_bytes_ = inner_->data_bytes();
       log_ = const_cast<std::byte*>(inner_->at(0));
-      home_ = const_cast<std::byte*>(inner_->home());
+      data_ = const_cast<std::byte*>(inner_->data());
       pages_ = inner_->pages();
     }
     std::string_view kind() const noexcept override { return "test"; }
@@ -174,8 +174,8 @@ TEST(Session, ShadowWhereTheMediumRefusesCopyOnWrite) {
 
   medium::RecordingOptions options;
   options.log_bytes = 2 * MiB;
-  options.home_bytes = image.size() - 2 * MiB;
-  options.max_home_bytes = 16 * MiB;
+  options.data_bytes = image.size() - 2 * MiB;
+  options.max_data_bytes = 16 * MiB;
   auto again = medium::RecordingMedium::make(options, image);
   ASSERT_TRUE(again.ok());
   auto pool = OpenPool::open_on(std::make_unique<NoPrivate>(std::move(*again)), false, small("p"),
@@ -196,21 +196,21 @@ TEST(Session, GrowsInStepsToTheMaximum) {
   auto pool = OpenPool::open(how, tester());
   ASSERT_TRUE(pool.ok());
   ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
-  const std::uint64_t start = (*pool)->home_bytes();
+  const std::uint64_t start = (*pool)->data_bytes();
   ASSERT_TRUE((*pool)->grow(start).ok());
-  EXPECT_EQ((*pool)->home_bytes(), start);
+  EXPECT_EQ((*pool)->data_bytes(), start);
   ASSERT_TRUE((*pool)->grow(start + 1).ok());
-  EXPECT_EQ((*pool)->home_bytes(), (start + 4 * MiB + 2 * MiB - 1) / (2 * MiB) * (2 * MiB));
+  EXPECT_EQ((*pool)->data_bytes(), (start + 4 * MiB + 2 * MiB - 1) / (2 * MiB) * (2 * MiB));
   ASSERT_TRUE((*pool)->grow(40 * MiB).ok());
-  EXPECT_EQ((*pool)->home_bytes(), 40 * MiB);
+  EXPECT_EQ((*pool)->data_bytes(), 40 * MiB);
   ASSERT_TRUE((*pool)->grow(40 * MiB + 1).ok());
-  EXPECT_EQ((*pool)->home_bytes(), 46 * MiB);  // an eighth, in whole 2 MiB
+  EXPECT_EQ((*pool)->data_bytes(), 46 * MiB);  // an eighth, in whole 2 MiB
   EXPECT_EQ((*pool)->grow(51 * MiB).code(), Code::full);
   ASSERT_TRUE((*pool)->grow(50 * MiB).ok());
-  EXPECT_EQ((*pool)->home_bytes(), 50 * MiB);
+  EXPECT_EQ((*pool)->data_bytes(), 50 * MiB);
   EXPECT_EQ((*pool)->grow(50 * MiB + 1).code(), Code::full);
   (*pool)->view()[50 * MiB - 1] = std::byte{1};
-  EXPECT_EQ(header_of(scratch.path()).home_bytes, 50 * MiB);
+  EXPECT_EQ(header_of(scratch.path()).data_bytes, 50 * MiB);
   EXPECT_EQ(std::filesystem::file_size(scratch.path()), 52 * MiB);
 }
 
@@ -229,7 +229,7 @@ TEST(Session, HeaderNeverPromisesMoreThanTheMediumHas) {
           Header h;
           std::memcpy(&h, image.data() + at, sizeof h);
           if (judge(h) == CopyState::valid) {
-            EXPECT_LE(h.home_bytes, raw->home_bytes());
+            EXPECT_LE(h.data_bytes, raw->data_bytes());
           }
         }
       },
@@ -247,32 +247,32 @@ TEST(Session, GrowthThatFails) {
   ASSERT_TRUE(pool.start_session(ViewPolicy::shadow).ok());
   HeapUser user(pool);
   using Call = medium::FaultyMedium::Call;
-  const std::uint64_t home = pool.home_bytes();
+  const std::uint64_t data = pool.data_bytes();
   // The disk is full: smaller steps are tried, then the caller gets the error, and nothing has
   // changed.
   faults->fail(Call::grow, 1, ENOSPC, true);
-  EXPECT_EQ(pool.grow(home + 1).code(), Code::full);
+  EXPECT_EQ(pool.grow(data + 1).code(), Code::full);
   EXPECT_GT(faults->calls(Call::grow), 3U);
-  EXPECT_EQ(pool.home_bytes(), home);
-  EXPECT_EQ(user.allocate(home).code(), Code::full);
+  EXPECT_EQ(pool.data_bytes(), data);
+  EXPECT_EQ(user.allocate(data).code(), Code::full);
   EXPECT_TRUE(user.allocate(100).ok());
   // The disk is full only for a moment.
   faults->fail(Call::grow, 1, ENOSPC);
-  EXPECT_TRUE(pool.grow(home + 1).ok());
-  EXPECT_GT(pool.home_bytes(), home);
+  EXPECT_TRUE(pool.grow(data + 1).ok());
+  EXPECT_GT(pool.data_bytes(), data);
   // No memory for the mapping: the medium has grown, the pool has not; the next attempt uses what
   // exists.
-  const std::uint64_t grown = pool.home_bytes();
+  const std::uint64_t grown = pool.data_bytes();
   faults->fail(Call::map_view, 1, ENOMEM);
   EXPECT_FALSE(pool.grow(grown + MiB).ok());
-  EXPECT_EQ(pool.home_bytes(), grown);
+  EXPECT_EQ(pool.data_bytes(), grown);
   EXPECT_TRUE(pool.grow(grown + MiB).ok());
   // The header can't be made durable: the pool's size does not change.
-  const std::uint64_t last = pool.home_bytes();
+  const std::uint64_t last = pool.data_bytes();
   faults->fail(Call::fence, 1, EIO);
   const Status s = pool.grow(last + MiB);
   EXPECT_FALSE(s.ok());
-  EXPECT_EQ(pool.home_bytes(), last);
+  EXPECT_EQ(pool.data_bytes(), last);
   EXPECT_FALSE(pool.publish().ok());
 }
 
@@ -291,14 +291,14 @@ TEST(Session, GrowsBesideThreads) {
             (*pool)
                 ->grow(static_cast<std::uint64_t>(i + 1) * 4 * MiB + static_cast<std::uint64_t>(t))
                 .ok());
-        (*pool)->view()[(*pool)->home_bytes() - 1 - static_cast<std::uint64_t>(t)] = std::byte{1};
+        (*pool)->view()[(*pool)->data_bytes() - 1 - static_cast<std::uint64_t>(t)] = std::byte{1};
         ASSERT_TRUE((*pool)->publish([](Header& h) { ++h.checkpoint_id; }).ok());
       }
     });
   }
   for (auto& t : threads) t.join();
   EXPECT_EQ(header_of(scratch.path()).checkpoint_id, 48U);
-  EXPECT_EQ(header_of(scratch.path()).home_bytes, (*pool)->home_bytes());
+  EXPECT_EQ(header_of(scratch.path()).data_bytes, (*pool)->data_bytes());
 }
 
 }  // namespace

@@ -18,10 +18,10 @@ namespace perdure::test {
 namespace {
 
 std::unique_ptr<medium::RecordingMedium> recording(std::uint64_t ring_bytes,
-                                                   std::uint64_t home_bytes) {
+                                                   std::uint64_t data_bytes) {
   medium::RecordingOptions how;
   how.log_bytes = pool::first_ring + ring_bytes;
-  how.home_bytes = how.max_home_bytes = home_bytes;
+  how.data_bytes = how.max_data_bytes = data_bytes;
   return medium::RecordingMedium::make(how).value();
 }
 
@@ -200,7 +200,7 @@ TEST(Sqlite, BlocksBeyondTheEndAreFreedAtTheNextOpening) {
 
 // Even the pointers do not fit, or the pool is full.
 TEST(Sqlite, WhatIsTooBigIsRolledBack) {
-  for (const auto& [engine, ring, home, said] :
+  for (const auto& [engine, ring, data, said] :
        {std::tuple{"shadow", 1 << 16, 64 << 20, "error: string or blob too big"},
         std::tuple{"shadow", 1 << 18, 4 << 20, "error: database or disk is full"}}) {
     auto o = options(engine);
@@ -211,7 +211,7 @@ TEST(Sqlite, WhatIsTooBigIsRolledBack) {
             "/large",
             DatabasePool::try_open_on(
                 "large", o,
-                recording(static_cast<std::uint64_t>(ring), static_cast<std::uint64_t>(home)), true)
+                recording(static_cast<std::uint64_t>(ring), static_cast<std::uint64_t>(data)), true)
                 .value(),
             false));
     Connection c("file:/large?vfs=perdure");

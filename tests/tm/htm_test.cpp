@@ -40,7 +40,7 @@ TYPED_TEST_SUITE(Htms, Both);
 
 // Reads-from, overwrites and overwritten reads alike: when the history is replayed in the order of
 // the timestamps, every read sees what it saw. A view has a place in it, too.
-TYPED_TEST(Htms, HistoriesAreSerialInTheOrderOfTheStamps) {
+TYPED_TEST(Htms, HistoriesAreSerialInTheOrderOfTheTimestamps) {
   struct Shape {
     int threads, transactions;
     std::size_t words, most;
@@ -68,19 +68,19 @@ TYPED_TEST(Htms, EveryRunningTransactionSeesOneState) {
   for (std::size_t i = 0; i < n; ++i) cells[i] = i + 1;
   std::atomic<int> torn{0};
   in_threads(4, [&](int me) {
-    typename TestFixture::M::Context context(*this->shared, base::thread_slot());
+    typename TestFixture::M::Transaction transaction(*this->shared, base::thread_slot());
     std::mt19937_64 random(static_cast<std::uint64_t>(me));
     for (unsigned i = 0; i < 3000 / scale; ++i) {
       const std::size_t a = random() % n, b = random() % n;
       if (me < 2)
-        atomically(context, true, [&](auto& tx) {
+        atomically(transaction, true, [&](auto& tx) {
           const std::uint64_t x = tx[cells(a)], y = tx[cells(b)];
           if (a != b && x == y) ++torn;  // by a run that may yet abort: not even that is allowed
           tx.write(cells(a), y);
           tx.write(cells(b), x);
         });
       else
-        atomically(context, me == 3, [&](auto& tx) {
+        atomically(transaction, me == 3, [&](auto& tx) {
           std::uint64_t seen = 0;
           for (std::size_t k = 0; k < n; ++k) seen += tx[cells(k)];
           if (seen != n * (n + 1) / 2) ++torn;
@@ -90,14 +90,14 @@ TYPED_TEST(Htms, EveryRunningTransactionSeesOneState) {
   EXPECT_EQ(0, torn);
 }
 
-TYPED_TEST(Htms, AnExceptionPutsEveryWordBackAndDrawsNoStamp) {
-  typename TestFixture::M::Context context(*this->shared, base::thread_slot());
+TYPED_TEST(Htms, AnExceptionPutsEveryWordBackAndDrawsNoTimestamp) {
+  typename TestFixture::M::Transaction transaction(*this->shared, base::thread_slot());
   Words memory(64);
   for (std::size_t i = 0; i < 64; ++i) memory[i] = i;
   for (int round = 0; round < 20; ++round) {
     std::string said;
     try {
-      atomically(context, true, [&](auto& tx) {
+      atomically(transaction, true, [&](auto& tx) {
         for (std::size_t i = 0; i < 64; ++i) tx.write(memory(i), 7);
         throw std::runtime_error("made inside, and read outside of it");
       });
@@ -108,13 +108,15 @@ TYPED_TEST(Htms, AnExceptionPutsEveryWordBackAndDrawsNoStamp) {
     for (std::size_t i = 0; i < 64; ++i) ASSERT_EQ(i, memory[i]);
     EXPECT_EQ(100U, this->shared->last());
   }
-  const std::uint64_t id = atomically(context, true, [&](auto& tx) { tx.write(memory(0), 1); }).id;
+  const std::uint64_t id =
+      atomically(transaction, true, [&](auto& tx) { tx.write(memory(0), 1); }).id;
   EXPECT_GT(id, 100U);
   EXPECT_EQ(id, this->shared->last());
-  EXPECT_GT(atomically(context, false, [&](auto& tx) { EXPECT_EQ(1U, tx[memory(0)]); }).id, id)
+  EXPECT_GT(atomically(transaction, false, [&](auto& tx) { EXPECT_EQ(1U, tx[memory(0)]); }).id, id)
       << "it bounds what was read";
-  EXPECT_GT(atomically(context, true, [&](auto& tx) { tx.write(memory(0), tx[memory(0)] + 1); }).id,
-            id);
+  EXPECT_GT(
+      atomically(transaction, true, [&](auto& tx) { tx.write(memory(0), tx[memory(0)] + 1); }).id,
+      id);
   EXPECT_EQ(2U, memory[0]);
 }
 
@@ -125,22 +127,22 @@ TYPED_TEST(Htms, CompleteStaysBelowACommitThatHasNotReturned) {
     const WithLimits with(limits);
     Words far(64);
     std::atomic<int> stage{0};
-    std::atomic<std::uint64_t> stamp{0};
+    std::atomic<std::uint64_t> timestamp{0};
     std::thread slow([&] {
-      typename TestFixture::M::Context context(*this->shared, base::thread_slot());
-      store_one(context, far(0), [&](std::uint64_t id) {
-        stamp = id;
+      typename TestFixture::M::Transaction transaction(*this->shared, base::thread_slot());
+      store_one(transaction, far(0), [&](std::uint64_t id) {
+        timestamp = id;
         stage = 1;
         while (stage != 2) std::this_thread::yield();
       });
     });
     while (stage != 1) std::this_thread::yield();
-    typename TestFixture::M::Context context(*this->shared, base::thread_slot());
+    typename TestFixture::M::Transaction transaction(*this->shared, base::thread_slot());
     const std::uint64_t later =
-        atomically(context, true, [&](auto& tx) { tx.write(far(0), tx[far(0)] + 1); }).id;
+        atomically(transaction, true, [&](auto& tx) { tx.write(far(0), tx[far(0)] + 1); }).id;
     EXPECT_EQ(2U, far[0]) << "isolation has ended";
-    EXPECT_GT(later, stamp);
-    EXPECT_LT(this->shared->complete(), stamp);
+    EXPECT_GT(later, timestamp);
+    EXPECT_LT(this->shared->complete(), timestamp);
     EXPECT_EQ(later, this->shared->last());
     stage = 2;
     slow.join();
@@ -166,9 +168,9 @@ TYPED_TEST(Htms, CompleteNeverPassesWhatIsStillToCome) {
         stop = true;
         return;
       }
-      typename TestFixture::M::Context context(*this->shared, base::thread_slot());
+      typename TestFixture::M::Transaction transaction(*this->shared, base::thread_slot());
       while (!stop)
-        store_one(context, cells(static_cast<std::size_t>(me) * 8), [&](std::uint64_t id) {
+        store_one(transaction, cells(static_cast<std::size_t>(me) * 8), [&](std::uint64_t id) {
           if (said >= id) ++early;  // it is in no log yet
         });
     });
@@ -180,7 +182,7 @@ TYPED_TEST(Htms, CompleteNeverPassesWhatIsStillToCome) {
 // TIMESTAMP-1: a reader that saw an old value has a time below the timestamp of the transaction
 // that overwrote it. The writer stores to lines that the reader has just taken from it, so its
 // stores wait in the store buffer when it draws its timestamp.
-TYPED_TEST(Htms, AReaderOfAnOldValueIsBeforeTheStampThatOverwroteIt) {
+TYPED_TEST(Htms, AReaderOfAnOldValueIsBeforeTheTimestampThatOverwroteIt) {
   const WithLimits with(never);
   constexpr std::size_t lines = 8;
   const std::uint64_t rounds = 300000 / scale;
@@ -194,9 +196,9 @@ TYPED_TEST(Htms, AReaderOfAnOldValueIsBeforeTheStampThatOverwroteIt) {
   wrote.push_back({0, 0});
   std::atomic<bool> done{false};
   in_threads(2, [&](int me) {
-    typename TestFixture::M::Context context(*this->shared, base::thread_slot());
+    typename TestFixture::M::Transaction transaction(*this->shared, base::thread_slot());
     for (std::uint64_t i = 1; me == 0 && i <= rounds; ++i)
-      wrote.push_back({i, atomically(context, true, [&](auto& tx) {
+      wrote.push_back({i, atomically(transaction, true, [&](auto& tx) {
                             for (std::size_t line = lines; line-- > 0;)
                               tx.write(cells(line * 16), i);
                           }).id});
@@ -204,7 +206,7 @@ TYPED_TEST(Htms, AReaderOfAnOldValueIsBeforeTheStampThatOverwroteIt) {
     while (me == 1 && !done && read.size() < rounds) {
       std::uint64_t value = 0;
       const std::uint64_t id =
-          atomically(context, false, [&](auto& tx) { value = tx[cells(0)]; }).id;
+          atomically(transaction, false, [&](auto& tx) { value = tx[cells(0)]; }).id;
       read.push_back({value, id});
     }
   });
@@ -213,8 +215,8 @@ TYPED_TEST(Htms, AReaderOfAnOldValueIsBeforeTheStampThatOverwroteIt) {
     if (r.id < wrote[r.value].id) ++early;
     if (r.value + 1 < wrote.size() && r.id >= wrote[r.value + 1].id) ++late;
   }
-  EXPECT_EQ(0U, late) << "read what was overwritten by a lower stamp; of " << read.size();
-  EXPECT_EQ(0U, early) << "read what a higher stamp wrote";
+  EXPECT_EQ(0U, late) << "read what was overwritten by a lower timestamp; of " << read.size();
+  EXPECT_EQ(0U, early) << "read what a higher timestamp wrote";
   EXPECT_GT(read.size(), 0U);
 }
 
@@ -227,7 +229,7 @@ struct Slow {
 // TIMESTAMP-2: a thread that sees the end of a commit draws a later tick, although its slot is
 // lower; also if the counter is coarse.
 template <class Counter>
-void stamps_rise() {
+void timestamps_rise() {
   const StampClockOf<Counter> clock(7);
   std::uint64_t last = 7;
   for (unsigned i = 0; i < 100000 / scale; ++i) {
@@ -237,9 +239,9 @@ void stamps_rise() {
     ASSERT_GE(clock.now(), id);
   }
 }
-TEST(Stamps, AreBelowTheTimeWhenTheyAreReturned) {
-  stamps_rise<Ticks>();
-  stamps_rise<Slow>();
+TEST(Timestamps, AreBelowTheTimeWhenTheyAreReturned) {
+  timestamps_rise<Ticks>();
+  timestamps_rise<Slow>();
 }
 
 // --- tries and the lock, on the stand-in, where aborts can be had on demand ----------------------
@@ -252,19 +254,19 @@ class StandIn : public ::testing::Test {
 
 TEST_F(StandIn, FiveTriesThatDoNotFitLeadToTheLock) {
   const WithLimits with({16, 4, 0});
-  M::Context context(shared, base::thread_slot());
+  M::Transaction transaction(shared, base::thread_slot());
   Words memory(256);
-  Outcome done = atomically(context, true, [&](auto& tx) {
+  Outcome done = atomically(transaction, true, [&](auto& tx) {
     for (std::size_t line = 0; line < 5; ++line) tx.write(memory(line * 8), line);
   });
   EXPECT_EQ(6, done.runs) << "five tries, then the lock";
   EXPECT_EQ(5U, shared.aborts(Abort::capacity));
   EXPECT_EQ(1U, shared.locked());
-  done = atomically(context, true, [&](auto& tx) {
+  done = atomically(transaction, true, [&](auto& tx) {
     for (std::size_t word = 0; word < 32; ++word) tx.write(memory(word), word);  // four lines
   });
   EXPECT_EQ(1, done.runs);
-  done = atomically(context, false, [&](auto& tx) {
+  done = atomically(transaction, false, [&](auto& tx) {
     for (std::size_t line = 0; line < 17; ++line) (void)tx[memory(line * 8)];
   });
   EXPECT_EQ(6, done.runs);
@@ -273,10 +275,10 @@ TEST_F(StandIn, FiveTriesThatDoNotFitLeadToTheLock) {
 
 TEST_F(StandIn, AbortsAtRandomAreTriedAgain) {
   const WithLimits with({1 << 20, 1 << 20, 10});
-  M::Context context(shared, base::thread_slot());
+  M::Transaction transaction(shared, base::thread_slot());
   Words memory(8);
   for (int i = 0; i < 500; ++i)
-    atomically(context, true, [&](auto& tx) {
+    atomically(transaction, true, [&](auto& tx) {
       for (std::size_t k = 0; k < 4; ++k) tx.write(memory(k), tx[memory(k)] + 1);
     });
   for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(500U, memory[k]);
@@ -290,59 +292,59 @@ TEST_F(StandIn, AbortsAtRandomAreTriedAgain) {
 TEST_F(StandIn, WhoTakesTheLockAbortsTries) {
   const WithLimits with({64, 1, 0});
   Words memory(64);
-  M::Context context(shared, base::thread_slot());
+  M::Transaction transaction(shared, base::thread_slot());
   for (unsigned round = 1; round <= M::max_tries + 1; ++round) {
     std::atomic<int> stage{0};
-    context.begin(true);
-    EXPECT_EQ(round - 1, context.read(memory(0)));
-    ASSERT_FALSE(context.direct()) << round;
+    transaction.begin(true);
+    EXPECT_EQ(round - 1, transaction.read(memory(0)));
+    ASSERT_FALSE(transaction.direct()) << round;
     std::thread holder([&] {
-      M::Context other(shared, base::thread_slot());
+      M::Transaction other(shared, base::thread_slot());
       atomically(other, true, [&](auto& tx) {
         tx.write(memory(0), round);
         // Too much for a hardware transaction.
-        if (!tx.context().direct()) return tx.write(memory(8), round);
+        if (!tx.transaction().direct()) return tx.write(memory(8), round);
         stage = 1;
         while (stage != 2) std::this_thread::yield();
         tx.write(memory(8), round);
       });
     });
     while (stage != 1) std::this_thread::yield();
-    EXPECT_THROW((void)context.read(memory(8)), Conflict);
-    context.rollback();
+    EXPECT_THROW((void)transaction.read(memory(8)), Conflict);
+    transaction.rollback();
     EXPECT_EQ(round, shared.aborts(Abort::lock_held));
     stage = 2;
     holder.join();
   }
-  EXPECT_EQ(1, atomically(context, true, [&](auto& tx) {
+  EXPECT_EQ(1, atomically(transaction, true, [&](auto& tx) {
                  EXPECT_EQ(tx[memory(0)], tx[memory(8)]);
                }).runs);
 }
 
 TEST_F(StandIn, WhoSwallowsAConflictIsToldAgain) {
   const WithLimits with({2, 4, 0});
-  M::Context context(shared, base::thread_slot());
+  M::Transaction transaction(shared, base::thread_slot());
   Words memory(64);
   const auto fail = [&] {
-    context.begin(true);
-    for (std::size_t line = 0; line < 2; ++line) EXPECT_EQ(0U, context.read(memory(line * 8)));
-    EXPECT_THROW((void)context.read(memory(16)), Conflict);
+    transaction.begin(true);
+    for (std::size_t line = 0; line < 2; ++line) EXPECT_EQ(0U, transaction.read(memory(line * 8)));
+    EXPECT_THROW((void)transaction.read(memory(16)), Conflict);
   };
   fail();
-  EXPECT_THROW((void)context.read(memory(0)), Conflict);
-  EXPECT_THROW(context.commit([](std::uint64_t) { FAIL(); }), Conflict);
-  context.rollback();
+  EXPECT_THROW((void)transaction.read(memory(0)), Conflict);
+  EXPECT_THROW(transaction.commit([](std::uint64_t) { FAIL(); }), Conflict);
+  transaction.rollback();
   fail();
-  EXPECT_THROW(context.end_read_only(), Conflict);
-  context.rollback();
+  EXPECT_THROW(transaction.end_read_only(), Conflict);
+  transaction.rollback();
   EXPECT_EQ(0U, shared.last());
 }
 
 TEST_F(StandIn, AHolderThatThrowsPutsBackAndLetsGo) {
   const WithLimits with({64, 1, 0});
   Words memory(64);
-  M::Context context(shared, base::thread_slot());
-  EXPECT_THROW(atomically(context, true,
+  M::Transaction transaction(shared, base::thread_slot());
+  EXPECT_THROW(atomically(transaction, true,
                           [&](auto& tx) {
                             tx.write(memory(0), 1);
                             tx.write(memory(8), 1);
@@ -353,8 +355,8 @@ TEST_F(StandIn, AHolderThatThrowsPutsBackAndLetsGo) {
   EXPECT_EQ(0U, memory[0] + memory[8]);
   EXPECT_EQ(1U, shared.locked());
   EXPECT_FALSE(shared.held);
-  atomically(context, true, [&](auto& tx) {
-    EXPECT_FALSE(tx.context().direct()) << "the next one has its tries";
+  atomically(transaction, true, [&](auto& tx) {
+    EXPECT_FALSE(tx.transaction().direct()) << "the next one has its tries";
     tx.write(memory(0), 1);
   });
 }
@@ -393,9 +395,9 @@ TEST(RtmHere, CausesOfAborts) {
 TEST(RtmHere, AFenceIsNeverSpeculative) {
   if (const Status s = base::rtm::support(); !s.ok()) GTEST_SKIP() << s.message();
   auto shared = std::make_unique<Htm<Rtm>::Shared>(0);
-  Htm<Rtm>::Context context(*shared, base::thread_slot());
+  Htm<Rtm>::Transaction transaction(*shared, base::thread_slot());
   Words memory(8);
-  atomically(context, true, [&](auto& tx) {
+  atomically(transaction, true, [&](auto& tx) {
     tx.write(memory(0), 1);
     base::store_fence();
     EXPECT_FALSE(base::rtm::inside());

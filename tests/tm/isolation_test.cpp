@@ -43,12 +43,12 @@ TYPED_TEST(Isolation, EveryRunningTransactionSeesOneState) {
   constexpr std::uint64_t sum = n * (n + 1) / 2;
   std::atomic<int> torn{0};
   in_threads(4, [&](int me) {
-    typename TypeParam::Context context(*this->shared, base::thread_slot());
+    typename TypeParam::Transaction transaction(*this->shared, base::thread_slot());
     std::mt19937_64 random(static_cast<std::uint64_t>(me));
     for (unsigned i = 0; i < 3000 / scale; ++i) {
       if (me < 2) {  // swaps: the cells are always a permutation
         const std::size_t a = random() % n, b = random() % n;
-        atomically(context, true, [&](auto& tx) {
+        atomically(transaction, true, [&](auto& tx) {
           const std::uint64_t x = tx[cells(a)], y = tx[cells(b)];
           // Seen by a run that may yet be aborted: not even that is allowed.
           if (a != b && x == y) ++torn;
@@ -56,7 +56,7 @@ TYPED_TEST(Isolation, EveryRunningTransactionSeesOneState) {
           tx.write(cells(b), x);
         });
       } else {
-        atomically(context, me == 3, [&](auto& tx) {  // a view, and an update that only reads
+        atomically(transaction, me == 3, [&](auto& tx) {  // a view, and an update that only reads
           std::uint64_t seen = 0;
           for (std::size_t k = 0; k < n; ++k) seen += tx[cells(k)];
           if (seen != sum) ++torn;
@@ -77,14 +77,14 @@ TYPED_TEST(Isolation, MoneyIsNeitherMadeNorLostByTransfersHalfOfThemCancelled) {
   std::atomic<int> wrong{0};
   std::atomic<std::uint64_t> committed{0};
   in_threads(4, [&](int me) {
-    typename TypeParam::Context context(*this->shared, base::thread_slot());
+    typename TypeParam::Transaction transaction(*this->shared, base::thread_slot());
     std::mt19937_64 random(static_cast<std::uint64_t>(me) + 10);
     for (unsigned i = 0; i < 3000 / scale; ++i) {
       const std::size_t from = random() % accounts * 8, to = random() % accounts * 8;
       const std::uint64_t amount = random() % 50;
       const bool cancel = random() % 2 == 0;
       try {
-        const Outcome done = atomically(context, true, [&](auto& tx) {
+        const Outcome done = atomically(transaction, true, [&](auto& tx) {
           if (tx[cells(from)] < amount) return;
           tx.write(cells(from), tx[cells(from)] - amount);
           if (cancel) throw Cancelled();
@@ -93,7 +93,7 @@ TYPED_TEST(Isolation, MoneyIsNeitherMadeNorLostByTransfersHalfOfThemCancelled) {
         committed += done.wrote ? 1 : 0;
       } catch (const Cancelled&) {}
       if (i % 8 == 0)
-        atomically(context, false, [&](auto& tx) {
+        atomically(transaction, false, [&](auto& tx) {
           std::uint64_t total = 0;
           for (std::size_t k = 0; k < accounts; ++k) total += tx[cells(k * 8)];
           if (total != accounts * 1000) ++wrong;
@@ -116,13 +116,13 @@ TYPED_TEST(Isolation, AListStaysSortedAndCountedUnderInsertsAndRemoves) {
   next[head] = end;
   std::atomic<int> broken{0};
   in_threads(4, [&](int me) {
-    typename TypeParam::Context context(*this->shared, base::thread_slot());
+    typename TypeParam::Transaction transaction(*this->shared, base::thread_slot());
     std::mt19937_64 random(static_cast<std::uint64_t>(me) + 20);
     for (unsigned i = 0; i < 2000 / scale; ++i) {
       const std::uint64_t key = random() % keys;
       const bool insert = random() % 2 == 0;
       if (i % 4 == 0) {
-        atomically(context, false, [&](auto& tx) {
+        atomically(transaction, false, [&](auto& tx) {
           std::uint64_t length = 0, before = 0;
           for (std::uint64_t at = tx[next(head)]; at != end; at = tx[next(at)]) {
             if (at >= keys || (length != 0 && at <= before) || ++length > keys) {
@@ -135,7 +135,7 @@ TYPED_TEST(Isolation, AListStaysSortedAndCountedUnderInsertsAndRemoves) {
         });
         continue;
       }
-      atomically(context, true, [&](auto& tx) {
+      atomically(transaction, true, [&](auto& tx) {
         std::uint64_t before = head, at = tx[next(head)], steps = 0;
         while (at != end && at < key) {
           before = at;
@@ -167,9 +167,9 @@ TYPED_TEST(Isolation, FourThreadsOnOneWordLoseNothingAndComeToAnEnd) {
   Words word(1);
   const unsigned each = 8000 / scale;
   in_threads(4, [&](int) {
-    typename TypeParam::Context context(*this->shared, base::thread_slot());
+    typename TypeParam::Transaction transaction(*this->shared, base::thread_slot());
     for (unsigned i = 0; i < each; ++i)
-      atomically(context, true, [&](auto& tx) { tx.write(word(0), tx[word(0)] + 1); });
+      atomically(transaction, true, [&](auto& tx) { tx.write(word(0), tx[word(0)] + 1); });
   });
   EXPECT_EQ(4 * each, word[0]);
   EXPECT_EQ(4 * each, this->shared->domain.clock.load());
@@ -179,11 +179,11 @@ TYPED_TEST(Isolation, AnIdIsQuietWhenItsCommitHasReturnedAndAllBefore) {
   Words far(64);
   std::atomic<int> stage{0};
   std::thread slow([&] {
-    typename TypeParam::Context context(*this->shared, base::thread_slot());
-    context.begin(true);
-    context.own(far(0));
-    context.store(far(0), 1);
-    context.commit([&](std::uint64_t id) {
+    typename TypeParam::Transaction transaction(*this->shared, base::thread_slot());
+    transaction.begin(true);
+    transaction.own(far(0));
+    transaction.store(far(0), 1);
+    transaction.commit([&](std::uint64_t id) {
       EXPECT_EQ(1U, id);
       stage = 1;
       while (stage != 2) std::this_thread::yield();
@@ -193,8 +193,8 @@ TYPED_TEST(Isolation, AnIdIsQuietWhenItsCommitHasReturnedAndAllBefore) {
   EXPECT_EQ(1U, this->shared->domain.clock.load());
   EXPECT_EQ(0U, this->shared->domain.low_watermark()) << "id 1 is not done";
   if constexpr (std::is_same_v<TypeParam, Stm>) {  // the others admit no thread beside it
-    typename TypeParam::Context context(*this->shared, base::thread_slot());
-    EXPECT_EQ(2U, atomically(context, true, [&](auto& tx) { tx.write(far(32), 1); }).id);
+    typename TypeParam::Transaction transaction(*this->shared, base::thread_slot());
+    EXPECT_EQ(2U, atomically(transaction, true, [&](auto& tx) { tx.write(far(32), 1); }).id);
     EXPECT_EQ(0U, this->shared->domain.low_watermark()) << "id 2 is done, id 1 is not";
   }
   stage = 2;
@@ -209,11 +209,11 @@ TYPED_TEST_SUITE(Alone, All);
 
 TYPED_TEST(Alone, AnAbortPutsEveryWordBackAndDrawsNoId) {
   auto shared = std::make_unique<typename TypeParam::Shared>(41);
-  typename TypeParam::Context context(*shared, base::thread_slot());
+  typename TypeParam::Transaction transaction(*shared, base::thread_slot());
   Words memory(4096);
   for (std::size_t i = 0; i < 4096; ++i) memory[i] = i;
   for (int round = 0; round < 3; ++round) {
-    EXPECT_THROW(atomically(context, true,
+    EXPECT_THROW(atomically(transaction, true,
                             [&](auto& tx) {
                               for (std::size_t i = 0; i < 4096; ++i) tx.write(memory(i), 7);
                               // twice: the oldest value counts
@@ -226,19 +226,19 @@ TYPED_TEST(Alone, AnAbortPutsEveryWordBackAndDrawsNoId) {
     for (std::size_t i = 0; i < 4096; ++i) ASSERT_EQ(i, memory[i]);
     EXPECT_EQ(41U, shared->domain.clock.load());
   }
-  EXPECT_EQ(42U, atomically(context, true, [&](auto& tx) { tx.write(memory(0), 1); }).id);
-  EXPECT_EQ(42U, atomically(context, true, [&](auto& tx) { (void)tx[memory(0)]; }).id)
+  EXPECT_EQ(42U, atomically(transaction, true, [&](auto& tx) { tx.write(memory(0), 1); }).id);
+  EXPECT_EQ(42U, atomically(transaction, true, [&](auto& tx) { (void)tx[memory(0)]; }).id)
       << "an update that wrote nothing draws none";
-  EXPECT_EQ(42U, atomically(context, false, [&](auto& tx) { (void)tx[memory(0)]; }).id);
-  EXPECT_EQ(43U, atomically(context, true, [&](auto& tx) { tx.write(memory(0), 2); }).id);
+  EXPECT_EQ(42U, atomically(transaction, false, [&](auto& tx) { (void)tx[memory(0)]; }).id);
+  EXPECT_EQ(43U, atomically(transaction, true, [&](auto& tx) { tx.write(memory(0), 2); }).id);
   EXPECT_EQ(43U, shared->domain.low_watermark());
 }
 
 TYPED_TEST(Alone, ATransactionReadsWhatItWrote) {
   auto shared = std::make_unique<typename TypeParam::Shared>(0);
-  typename TypeParam::Context context(*shared, base::thread_slot());
+  typename TypeParam::Transaction transaction(*shared, base::thread_slot());
   Words memory(64);
-  atomically(context, true, [&](auto& tx) {
+  atomically(transaction, true, [&](auto& tx) {
     for (std::uint64_t k = 0; k < 1000; ++k) {
       tx.write(memory(k % 64), k);
       EXPECT_EQ(k, tx[memory(k % 64)]);
@@ -261,14 +261,14 @@ TYPED_TEST(Copies, ACopiedLineIsWholeAndCommittedBesideWritersThatAlsoAbort) {
   std::vector<std::thread> writers;
   for (int w = 0; w < 2; ++w)
     writers.emplace_back([&, w] {
-      typename TypeParam::Context context(*shared, base::thread_slot());
+      typename TypeParam::Transaction transaction(*shared, base::thread_slot());
       std::mt19937_64 random(static_cast<std::uint64_t>(w));
       while (!stop) {
         // Lines of its own: None does not isolate.
         const std::size_t line = (random() % 8 * 2 + static_cast<std::size_t>(w)) * 8;
         const bool cancel = random() % 4 == 0;
         try {
-          atomically(context, true, [&](auto& tx) {
+          atomically(transaction, true, [&](auto& tx) {
             const std::uint64_t v = tx[lines(line)] + 1;
             for (std::size_t k = 0; k < 8; ++k) tx.write(lines(line + k), cancel ? ~v : v);
             if (cancel) throw Cancelled();
@@ -277,18 +277,18 @@ TYPED_TEST(Copies, ACopiedLineIsWholeAndCommittedBesideWritersThatAlsoAbort) {
         } catch (const Cancelled&) {}
       }
     });
-  typename TypeParam::Context context(*shared, base::thread_slot());
+  typename TypeParam::Transaction transaction(*shared, base::thread_slot());
   std::uint64_t last[16] = {};
   for (unsigned i = 0; i < 1500 / scale || written < 3000 / static_cast<int>(scale); ++i) {
-    context.copy_begin();
+    transaction.copy_begin();
     for (std::size_t line = 0; line < 16; ++line) {
       std::uint64_t copy[8];
-      context.copy_line(copy, lines(line * 8));
+      transaction.copy_line(copy, lines(line * 8));
       for (const std::uint64_t v : copy)
         if (v != copy[0] || v > 1ULL << 60 || v < last[line]) ++torn;
       last[line] = copy[0];
     }
-    context.copy_end();
+    transaction.copy_end();
   }
   stop = true;
   for (auto& t : writers) t.join();

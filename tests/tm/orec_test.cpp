@@ -16,19 +16,19 @@ namespace {
 using namespace std::chrono_literals;
 
 struct BiasTest : ::testing::Test {
-  using Context = Biased::Context;
+  using Transaction = Biased::Transaction;
   std::unique_ptr<OrecShared> shared = std::make_unique<OrecShared>(0);
   Words memory{64};
   std::uint64_t mine() const { return static_cast<std::uint64_t>(base::thread_slot()) + 1; }
-  void write(Context& c, std::size_t w) {
+  void write(Transaction& c, std::size_t w) {
     atomically(c, true, [&](auto& tx) { tx.write(memory(w), tx[memory(w)] + 1); });
   }
-  std::uint64_t read(Context& c, std::size_t w) {
+  std::uint64_t read(Transaction& c, std::size_t w) {
     std::uint64_t v = 0;
     atomically(c, false, [&](auto& tx) { v = tx[memory(w)]; });
     return v;
   }
-  bool direct(Context& c, bool update) {
+  bool direct(Transaction& c, bool update) {
     c.begin(update);
     const bool was = c.direct();
     c.end_read_only();
@@ -37,18 +37,18 @@ struct BiasTest : ::testing::Test {
 };
 
 TEST_F(BiasTest, TheFirstThreadHasItFromTheStart) {
-  Context me(*shared, base::thread_slot());
+  Transaction me(*shared, base::thread_slot());
   EXPECT_EQ(mine(), shared->bias);
   EXPECT_TRUE(direct(me, true));
   EXPECT_TRUE(direct(me, false));
 }
 
 TEST_F(BiasTest, AnUpdateByASecondThreadRevokesIt) {
-  Context me(*shared, base::thread_slot());
+  Transaction me(*shared, base::thread_slot());
   write(me, 0);
   Other<Biased> other(*shared);
-  EXPECT_EQ(mine(), shared->bias) << "a context alone revokes nothing";
-  other.run([&](Context& c) {
+  EXPECT_EQ(mine(), shared->bias) << "a transaction alone revokes nothing";
+  other.run([&](Transaction& c) {
     write(c, 0);
     EXPECT_FALSE(direct(c, true));
   });
@@ -59,15 +59,15 @@ TEST_F(BiasTest, AnUpdateByASecondThreadRevokesIt) {
 }
 
 TEST_F(BiasTest, AViewByASecondThreadRevokesItToo) {
-  Context me(*shared, base::thread_slot());
+  Transaction me(*shared, base::thread_slot());
   write(me, 0);
   Other<Biased> other(*shared);
-  other.run([&](Context& c) { EXPECT_EQ(1U, read(c, 0)); });
+  other.run([&](Transaction& c) { EXPECT_EQ(1U, read(c, 0)); });
   EXPECT_EQ(OrecShared::bias_none, shared->bias);
 }
 
 TEST_F(BiasTest, ARevokerWaitsForTheTransactionInProgress) {
-  Context me(*shared, base::thread_slot());
+  Transaction me(*shared, base::thread_slot());
   write(me, 1);
   Other<Biased> other(*shared);
   me.begin(true);
@@ -75,7 +75,7 @@ TEST_F(BiasTest, ARevokerWaitsForTheTransactionInProgress) {
   me.own(memory(0));
   me.store(memory(0), 5);
   std::atomic<std::uint64_t> seen{99};
-  other.start([&](Context& c) { seen = read(c, 0); });
+  other.start([&](Transaction& c) { seen = read(c, 0); });
   std::this_thread::sleep_for(20ms);
   EXPECT_EQ(99U, seen) << "a plain store was there to be seen before its transaction ended";
   me.rollback();
@@ -84,14 +84,14 @@ TEST_F(BiasTest, ARevokerWaitsForTheTransactionInProgress) {
 }
 
 TEST_F(BiasTest, AThreadAloneForAWhileGetsItBack) {
-  Context me(*shared, base::thread_slot());
+  Transaction me(*shared, base::thread_slot());
   {
     Other<Biased> other(*shared);
-    other.run([&](Context& c) { write(c, 0); });
+    other.run([&](Transaction& c) { write(c, 0); });
     for (int i = 0; i < 4000; ++i) write(me, 1);
     EXPECT_EQ(mine(), shared->bias);
     EXPECT_TRUE(direct(me, true));
-    other.run([&](Context& c) { EXPECT_EQ(4000U, read(c, 1)); });
+    other.run([&](Transaction& c) { EXPECT_EQ(4000U, read(c, 1)); });
     EXPECT_EQ(OrecShared::bias_none, shared->bias);
   }
   EXPECT_EQ(2U, shared->revocations);
@@ -101,9 +101,9 @@ TEST_F(BiasTest, AThreadAloneForAWhileGetsItBack) {
 // inside its transaction: an end that waited for `change`, or for others to end, could wait for
 // ever.
 TEST_F(BiasTest, AnEndWaitsForNobody) {
-  Context me(*shared, base::thread_slot());
+  Transaction me(*shared, base::thread_slot());
   Other<Biased> other(*shared);
-  other.run([&](Context& c) { write(c, 0); });
+  other.run([&](Transaction& c) { write(c, 0); });
   bool waited = false;
   for (int i = 0; i < 2500 && !waited; ++i) {
     std::atomic<int> stage{0};
@@ -112,7 +112,7 @@ TEST_F(BiasTest, AnEndWaitsForNobody) {
     me.own(memory(1));
     me.store(memory(1), 1);
     me.commit([&](std::uint64_t) {
-      other.start([&](Context&) {
+      other.start([&](Transaction&) {
         const std::lock_guard lock(shared->change);
         stage = 1;
         const auto start = std::chrono::steady_clock::now();
@@ -131,22 +131,22 @@ TEST_F(BiasTest, AnEndWaitsForNobody) {
 }
 
 TEST_F(BiasTest, ReadersShareItUntilAWriterComes) {
-  Context me(*shared, base::thread_slot());
+  Transaction me(*shared, base::thread_slot());
   Other<Biased> other(*shared);
-  other.run([&](Context& c) { write(c, 0); });
+  other.run([&](Transaction& c) { write(c, 0); });
   for (int i = 0; i < 4000; ++i) {
     read(me, 0);
-    if (i % 100 == 0) other.run([&](Context& c) { EXPECT_EQ(1U, read(c, 0)); });
+    if (i % 100 == 0) other.run([&](Transaction& c) { EXPECT_EQ(1U, read(c, 0)); });
   }
   EXPECT_EQ(OrecShared::bias_shared, shared->bias);
   EXPECT_TRUE(direct(me, false));
-  other.run([&](Context& c) { EXPECT_TRUE(direct(c, false)); });
+  other.run([&](Transaction& c) { EXPECT_TRUE(direct(c, false)); });
   EXPECT_EQ(OrecShared::bias_shared, shared->bias);
 
   me.begin(false);  // a writer waits for the readers that are inside
   ASSERT_TRUE(me.direct());
   EXPECT_EQ(1U, me.read(memory(0)));
-  other.start([&](Context& c) { write(c, 0); });
+  other.start([&](Transaction& c) { write(c, 0); });
   std::this_thread::sleep_for(20ms);
   EXPECT_TRUE(other.busy());
   EXPECT_EQ(1U, me.read(memory(0)));
@@ -161,7 +161,7 @@ class Irrevocable : public ::testing::Test {
  public:
   std::unique_ptr<OrecShared> shared = std::make_unique<OrecShared>(0);
   Words memory{64};
-  static void fail(typename M::Context& c) {
+  static void fail(typename M::Transaction& c) {
     for (std::uint32_t i = 0; i < M::irrevocable_after; ++i) {
       c.begin(true);
       c.rollback();
@@ -173,16 +173,17 @@ using Orecs = ::testing::Types<Stm, Biased>;
 TYPED_TEST_SUITE(Irrevocable, Orecs);
 
 TYPED_TEST(Irrevocable, AfterManyFailuresATransactionRunsAloneAndOnce) {
-  using Context = typename TypeParam::Context;
-  Context me(*this->shared, base::thread_slot());
+  using Transaction = typename TypeParam::Transaction;
+  Transaction me(*this->shared, base::thread_slot());
   Other<TypeParam> other(*this->shared);
-  other.run(
-      [&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), 1); }); });
+  other.run([&](Transaction& c) {
+    atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), 1); });
+  });
   this->fail(me);
   me.begin(true);
   ASSERT_TRUE(me.direct());
   std::atomic<bool> in{false};
-  other.start([&](Context& c) {
+  other.start([&](Transaction& c) {
     atomically(c, true, [&](auto& tx) {
       in = true;
       tx.write(this->memory(0), tx[this->memory(0)] + 10);
@@ -203,8 +204,8 @@ TYPED_TEST(Irrevocable, AfterManyFailuresATransactionRunsAloneAndOnce) {
 }
 
 TYPED_TEST(Irrevocable, ARollbackLetsTheOthersIn) {
-  using Context = typename TypeParam::Context;
-  Context me(*this->shared, base::thread_slot());
+  using Transaction = typename TypeParam::Transaction;
+  Transaction me(*this->shared, base::thread_slot());
   Other<TypeParam> other(*this->shared);
   this->fail(me);
   me.begin(true);
@@ -212,7 +213,7 @@ TYPED_TEST(Irrevocable, ARollbackLetsTheOthersIn) {
   me.own(this->memory(0));
   me.store(this->memory(0), 5);
   me.rollback();
-  other.run([&](Context& c) {
+  other.run([&](Transaction& c) {
     atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), tx[this->memory(0)] + 1); });
   });
   EXPECT_EQ(1U, this->memory[0]);
@@ -221,8 +222,8 @@ TYPED_TEST(Irrevocable, ARollbackLetsTheOthersIn) {
 // A transaction that failed often, ran irrevocably and found no log space makes a checkpoint: its
 // copying is not a transaction.
 TYPED_TEST(Irrevocable, CopyingAfterManyFailuresKeepsNobodyOut) {
-  using Context = typename TypeParam::Context;
-  auto me = std::make_unique<Context>(*this->shared, base::thread_slot());
+  using Transaction = typename TypeParam::Transaction;
+  auto me = std::make_unique<Transaction>(*this->shared, base::thread_slot());
   Other<TypeParam> other(*this->shared);
   this->fail(*me);
   me->copy_begin();
@@ -232,23 +233,25 @@ TYPED_TEST(Irrevocable, CopyingAfterManyFailuresKeepsNobodyOut) {
   ASSERT_TRUE(this->shared->change.try_lock())
       << "copying went on holding what keeps every other thread out";
   this->shared->change.unlock();
-  other.run(
-      [&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), 1); }); });
+  other.run([&](Transaction& c) {
+    atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), 1); });
+  });
   EXPECT_EQ(2U, atomically(*me, true, [&](auto& tx) { tx.write(this->memory(1), 1); }).id);
 }
 
 // A lambda that catches every exception itself does not make a conflicting transaction commit.
 TYPED_TEST(Irrevocable, ASwallowedConflictIsThrownAgainAtTheEnd) {
-  using Context = typename TypeParam::Context;
-  Context me(*this->shared, base::thread_slot());
+  using Transaction = typename TypeParam::Transaction;
+  Transaction me(*this->shared, base::thread_slot());
   Other<TypeParam> other(*this->shared);
-  other.run(
-      [&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(32), 1); }); });
+  other.run([&](Transaction& c) {
+    atomically(c, true, [&](auto& tx) { tx.write(this->memory(32), 1); });
+  });
   // Not biased from here on.
   atomically(me, true, [&](auto& tx) { tx.write(this->memory(40), 1); });
   for (const bool update : {true, false}) {
     std::atomic<int> stage{0};
-    other.start([&](Context& c) {
+    other.start([&](Transaction& c) {
       c.begin(true);
       c.own(this->memory(0));
       c.store(this->memory(0), 5);
@@ -282,12 +285,12 @@ TYPED_TEST(Irrevocable, ASwallowedConflictIsThrownAgainAtTheEnd) {
 TEST(Incarnations, RunOutWithoutAnIdSpentOrADirtyWordSeen) {
   auto shared = std::make_unique<OrecShared>(0);
   Words memory(16);
-  Stm::Context me(*shared, base::thread_slot());
+  Stm::Transaction me(*shared, base::thread_slot());
   atomically(me, true, [&](auto& tx) { tx.write(memory(0), 7); });
   std::atomic<bool> stop{false};
   std::atomic<int> dirty{0};
   std::thread reader([&] {
-    Stm::Context c(*shared, base::thread_slot());
+    Stm::Transaction c(*shared, base::thread_slot());
     while (!stop) atomically(c, false, [&](auto& tx) { dirty += tx[memory(0)] == 7 ? 0 : 1; });
   });
   const std::uint64_t aborts = 2 * (orec::incarnations + 10);
@@ -315,11 +318,11 @@ TEST(Incarnations, RunOutWithoutAnIdSpentOrADirtyWordSeen) {
 TEST(Incarnations, OfAnAbortedWriterDoNotAbortAReaderBeforeIt) {
   auto shared = std::make_unique<OrecShared>(0);
   Words memory(16);
-  Stm::Context me(*shared, base::thread_slot());
+  Stm::Transaction me(*shared, base::thread_slot());
   Other<Stm> other(*shared);
   me.begin(true);
   EXPECT_EQ(0U, me.read(memory(0)));
-  other.run([&](Stm::Context& c) {
+  other.run([&](Stm::Transaction& c) {
     c.begin(true);
     c.own(memory(0));
     c.store(memory(0), 9);
@@ -360,7 +363,7 @@ TEST_F(Fallback, BiasMovesBackAndForthWithoutMembarrier) {
   // Long runs by each thread in turn: each gets the bias, the other one revokes it.
   const unsigned rounds = 20, run = 2500 / scale + 2000;
   in_threads(2, [&](int) {
-    Biased::Context c(*shared, base::thread_slot());
+    Biased::Transaction c(*shared, base::thread_slot());
     for (unsigned r = 0; r < rounds; ++r) {
       for (unsigned i = 0; i < run; ++i)
         atomically(c, true, [&](auto& tx) { tx.write(memory(0), tx[memory(0)] + 1); });
@@ -376,14 +379,14 @@ TEST_F(Fallback, NonesGateKeepsTransactionsOutOfACopy) {
   Words memory(16);
   std::atomic<bool> stop{false};
   std::thread writer([&] {
-    None::Context c(*shared, base::thread_slot());
+    None::Transaction c(*shared, base::thread_slot());
     for (std::uint64_t v = 1; !stop; ++v)
       atomically(c, true, [&](auto& tx) {
         tx.write(memory(0), v);
         tx.write(memory(8), v);
       });
   });
-  None::Context c(*shared, base::thread_slot());
+  None::Transaction c(*shared, base::thread_slot());
   int torn = 0;
   for (unsigned i = 0; i < 3000 / scale; ++i) {
     std::uint64_t a[8], b[8];
@@ -404,7 +407,7 @@ TEST(None, TransactionsOnDifferentWordsRunTogetherAndDrawDenseIds) {
   const unsigned each = 20000 / scale;
   std::vector<std::vector<std::uint64_t>> ids(4);
   in_threads(4, [&](int me) {
-    None::Context c(*shared, base::thread_slot());
+    None::Transaction c(*shared, base::thread_slot());
     const auto w = static_cast<std::size_t>(me);  // one line: only the words are their own
     for (unsigned i = 0; i < each; ++i)
       ids[w].push_back(

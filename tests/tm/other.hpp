@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A second thread with a context of its own, which runs one task at a time. Between two tasks it is
-// runnable, never blocked. Thread safety: used by the thread that made it.
+// A second thread with a Transaction of its own, which runs one task at a time. Between two tasks
+// it is runnable, never blocked. Thread safety: used by the thread that made it.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ class Other {
   explicit Other(typename M::Shared& shared) {
     std::promise<void> ready;
     thread_ = std::thread([&, this] {
-      typename M::Context context(shared, base::thread_slot());
+      typename M::Transaction transaction(shared, base::thread_slot());
       id_ = ::gettid();
       ready.set_value();
       for (int done = 0;;) {
@@ -31,7 +31,7 @@ class Other {
             return;
           else
             std::this_thread::yield();
-        todo_(context);
+        todo_(transaction);
         answered_ = ++done;
       }
     });
@@ -44,7 +44,7 @@ class Other {
   }
   Other(const Other&) = delete;
   Other& operator=(const Other&) = delete;
-  void start(std::function<void(typename M::Context&)> f) {
+  void start(std::function<void(typename M::Transaction&)> f) {
     wait();
     todo_ = std::move(f);
     ++asked_;
@@ -52,7 +52,7 @@ class Other {
   void wait() {
     while (answered_ != asked_) std::this_thread::yield();
   }
-  void run(std::function<void(typename M::Context&)> f) {
+  void run(std::function<void(typename M::Transaction&)> f) {
     start(std::move(f));
     wait();
   }
@@ -62,7 +62,7 @@ class Other {
 
  private:
   std::thread thread_;
-  std::function<void(typename M::Context&)> todo_;
+  std::function<void(typename M::Transaction&)> todo_;
   pid_t id_ = 0;
   std::atomic<int> asked_{0}, answered_{0};
   std::atomic<bool> stop_{false};

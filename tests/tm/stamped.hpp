@@ -20,29 +20,29 @@ struct WithLimits {
   WithLimits& operator=(const WithLimits&) = delete;
 };
 /// Commits a store to `a`; f(id) is its before_publish.
-template <class Context, class F>
-void store_one(Context& context, std::uint64_t* a, F&& f) {
+template <class Transaction, class F>
+void store_one(Transaction& transaction, std::uint64_t* a, F&& f) {
   for (;;) {
-    context.begin(true);
+    transaction.begin(true);
     try {
-      context.own(a);
-      context.store(a, 1);
-      return context.commit(f);
+      transaction.own(a);
+      transaction.store(a, 1);
+      return transaction.commit(f);
     } catch (const Conflict&) {
-      context.rollback();
+      transaction.rollback();
     }
   }
 }
 
 /// Like suite.hpp's judge, but ids may have gaps.
-inline std::string judge_stamps(std::vector<Entry> entries, std::size_t words) {
+inline std::string judge_timestamps(std::vector<Entry> entries, std::size_t words) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return a.id != b.id ? a.id < b.id : a.wrote > b.wrote;
   });
   std::uint64_t last = 100, dense = 0, of_last = 100;
   for (Entry& e : entries) {
     if (e.wrote && e.id <= last)
-      return "stamp " + std::to_string(e.id) + " is not above " + std::to_string(last);
+      return "timestamp " + std::to_string(e.id) + " is not above " + std::to_string(last);
     if (e.wrote) of_last = e.id, ++dense;
     last = of_last;
     e.id = dense;
@@ -56,7 +56,7 @@ std::string stamped_history(typename M::Shared& shared, int threads, int transac
   Words memory(words);
   std::vector<std::vector<Entry>> logs(static_cast<std::size_t>(threads));
   in_threads(threads, [&](int me) {
-    typename M::Context context(shared, base::thread_slot());
+    typename M::Transaction transaction(shared, base::thread_slot());
     std::mt19937_64 random(static_cast<std::uint64_t>(me) + 70);
     for (int i = 0; i < transactions; ++i) {
       const bool update = std::uniform_real_distribution<>(0, 1)(random) < share;
@@ -64,7 +64,7 @@ std::string stamped_history(typename M::Shared& shared, int threads, int transac
       const std::uint64_t choice = random();
       Entry entry;
       try {
-        const Outcome done = atomically(context, update, [&](auto& tx) {
+        const Outcome done = atomically(transaction, update, [&](auto& tx) {
           entry.accesses.clear();
           std::mt19937_64 inner(choice);
           for (std::size_t k = 0, n = 1 + inner() % most; k < n; ++k) {
@@ -86,7 +86,7 @@ std::string stamped_history(typename M::Shared& shared, int threads, int transac
   });
   std::vector<Entry> all;
   for (auto& log : logs) all.insert(all.end(), log.begin(), log.end());
-  return judge_stamps(std::move(all), words);
+  return judge_timestamps(std::move(all), words);
 }
 
 }  // namespace perdure::tm::testing

@@ -36,32 +36,32 @@ Found run(std::uint64_t seed, bool drains_in_try) {
   std::uint64_t said = 0;
   test::Scheduler::start(seed);
   const auto perform = [&](int me, bool update) {
-    M::Context context(shared, me);
+    M::Transaction transaction(shared, me);
     for (std::uint64_t i = 1; i <= 4; ++i) {
       Entry entry;
       for (;;) {
-        context.begin(update);
+        transaction.begin(update);
         entry.accesses.clear();
         try {
           for (std::size_t w = 0; w < words; ++w) {
-            entry.accesses.push_back({w, context.read(cells(w * 8)), false});
+            entry.accesses.push_back({w, transaction.read(cells(w * 8)), false});
             if (!update) continue;
             const std::uint64_t value = i * 8 + static_cast<std::uint64_t>(me);
-            context.own(cells(w * 8));
-            context.store(cells(w * 8), value);
+            transaction.own(cells(w * 8));
+            transaction.store(cells(w * 8), value);
             entry.accesses.push_back({w, value, true});
           }
           if (update)
-            context.commit([&](std::uint64_t id) {
+            transaction.commit([&](std::uint64_t id) {
               entry.id = id;
               found.early |= said >= id;  // it is in no log yet
             });
           else
-            entry.id = context.end_read_only();
+            entry.id = transaction.end_read_only();
           break;
         } catch (const Conflict&) {
-          context.rollback();
-          context.backoff();
+          transaction.rollback();
+          transaction.backoff();
         }
       }
       entry.wrote = update;
@@ -78,7 +78,7 @@ Found run(std::uint64_t seed, bool drains_in_try) {
   }
   for (auto& t : threads) t.join();
   test::Scheduler::stop();
-  found.history = judge_stamps(std::move(entries), words);
+  found.history = judge_timestamps(std::move(entries), words);
   return found;
 }
 

@@ -48,10 +48,10 @@ class Words {
 };
 
 /// A transaction's reads and writes, with what an engine does around a store.
-template <class Context>
+template <class Transaction>
 class Access {
  public:
-  explicit Access(Context& c) : c_(c) {}
+  explicit Access(Transaction& c) : c_(c) {}
   std::uint64_t operator[](const std::uint64_t* a) { return c_.read(a); }
   void write(std::uint64_t* a, std::uint64_t v) {
     c_.own(a);
@@ -59,10 +59,10 @@ class Access {
     wrote_ = true;
   }
   [[nodiscard]] bool wrote() const { return wrote_; }
-  Context& context() { return c_; }
+  Transaction& transaction() { return c_; }
 
  private:
-  Context& c_;
+  Transaction& c_;
   bool wrote_ = false;
 };
 
@@ -74,13 +74,13 @@ struct Outcome {
 struct Cancelled {};  ///< a test's transaction throws it to be rolled back
 
 /// Runs f(access) until it commits, or throws Cancelled.
-template <class Context, class F>
-Outcome atomically(Context& c, bool update, F&& f) {
+template <class Transaction, class F>
+Outcome atomically(Transaction& c, bool update, F&& f) {
   Outcome done;
   for (;;) {
     c.begin(update);
     ++done.runs;
-    Access<Context> access(c);
+    Access<Transaction> access(c);
     try {
       f(access);
       done.wrote = access.wrote();
@@ -161,7 +161,7 @@ std::string random_history(int threads, int transactions, std::size_t words, std
   Words memory(words);
   std::vector<std::vector<Entry>> logs(static_cast<std::size_t>(threads));
   in_threads(threads, [&](int me) {
-    typename M::Context context(shared, base::thread_slot());
+    typename M::Transaction transaction(shared, base::thread_slot());
     std::mt19937_64 random(seed * 1000 + static_cast<std::uint64_t>(me));
     auto& log = logs[static_cast<std::size_t>(me)];
     for (int i = 0; i < transactions; ++i) {
@@ -170,7 +170,7 @@ std::string random_history(int threads, int transactions, std::size_t words, std
       const std::uint64_t choice = random();
       Entry entry;
       try {
-        const Outcome done = atomically(context, update, [&](auto& tx) {
+        const Outcome done = atomically(transaction, update, [&](auto& tx) {
           entry.accesses.clear();
           std::mt19937_64 inner(choice);
           const std::size_t n = 1 + inner() % most;

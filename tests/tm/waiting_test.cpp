@@ -22,7 +22,7 @@ template <class T>
 class Waiting : public ::testing::Test {
  public:
   using M = T;
-  using Context = typename M::Context;
+  using Transaction = typename M::Transaction;
   void SetUp() override {
     if constexpr (has_timestamps<M>) {
       if (const Status s = M::supported(); !s.ok()) GTEST_SKIP() << s.message();
@@ -34,7 +34,7 @@ class Waiting : public ::testing::Test {
   /// transaction survives a system call, nor does one of the stand-in survive a read within
   /// `no_lines`: such a transaction holds the lock here.
   template <class F>
-  void hold(Context& c, bool update, F&& f) {
+  void hold(Transaction& c, bool update, F&& f) {
     atomically(c, update, [&](auto& tx) {
       ::syscall(SYS_getppid);
       const std::uint64_t was = tx[memory(0)];
@@ -44,7 +44,7 @@ class Waiting : public ::testing::Test {
   }
   /// An update that waits for every open transaction. With `none` the caller isolates, and only a
   /// copy waits.
-  void update(Context& c) {
+  void update(Transaction& c) {
     if constexpr (!M::isolates) return copy(c);
     if constexpr (std::is_same_v<M, Stm>) {
       // From then on it runs exclusively.
@@ -56,10 +56,10 @@ class Waiting : public ::testing::Test {
     }
     atomically(c, true, [&](auto& tx) { tx.write(memory(8), tx[memory(8)] + 1); });
   }
-  void view(Context& c) {
+  void view(Transaction& c) {
     atomically(c, false, [&](auto& tx) { (void)tx[memory(0)]; });
   }
-  void copy(Context& c) {
+  void copy(Transaction& c) {
     std::uint64_t line[8];
     c.copy_begin();
     c.copy_line(line, memory(0));
@@ -77,7 +77,7 @@ using All = ::testing::Types<Stm, Biased, GlobalLock, None, Htm<RtmStandIn>, Htm
 TYPED_TEST_SUITE(Waiting, All);
 
 TYPED_TEST(Waiting, AnUpdateBehindALongViewAndAViewBehindBothSleep) {
-  typename TypeParam::Context me(*this->shared, base::thread_slot());
+  typename TypeParam::Transaction me(*this->shared, base::thread_slot());
   this->view(me);  // the first view: in a biased TM this thread gets the bias
   Other<TypeParam> writer(*this->shared), reader(*this->shared);
   this->hold(me, false, [&] {
@@ -92,7 +92,7 @@ TYPED_TEST(Waiting, AnUpdateBehindALongViewAndAViewBehindBothSleep) {
 }
 
 TYPED_TEST(Waiting, AnUpdateAndAViewBehindALongUpdateSleep) {
-  typename TypeParam::Context me(*this->shared, base::thread_slot());
+  typename TypeParam::Transaction me(*this->shared, base::thread_slot());
   this->view(me);  // the first view: in a biased TM this thread gets the bias
   Other<TypeParam> writer(*this->shared), reader(*this->shared);
   this->hold(me, true, [&] {
@@ -108,7 +108,7 @@ TYPED_TEST(Waiting, AnUpdateAndAViewBehindALongUpdateSleep) {
 
 TYPED_TEST(Waiting, AViewThatMeetsWhatALongUpdateStoredSleeps) {
   if constexpr (!TypeParam::isolates) GTEST_SKIP() << "the caller isolates";
-  typename TypeParam::Context me(*this->shared, base::thread_slot());
+  typename TypeParam::Transaction me(*this->shared, base::thread_slot());
   this->view(me);  // the first view: in a biased TM this thread gets the bias
   Other<TypeParam> reader(*this->shared);
   this->hold(me, true, [&] {
@@ -120,7 +120,7 @@ TYPED_TEST(Waiting, AViewThatMeetsWhatALongUpdateStoredSleeps) {
 
 // What a checkpoint does.
 TYPED_TEST(Waiting, ACopyOfWhatALongUpdateStoredSleeps) {
-  typename TypeParam::Context me(*this->shared, base::thread_slot());
+  typename TypeParam::Transaction me(*this->shared, base::thread_slot());
   this->view(me);  // the first view: in a biased TM this thread gets the bias
   Other<TypeParam> copier(*this->shared);
   this->hold(me, true, [&] {
@@ -131,7 +131,7 @@ TYPED_TEST(Waiting, ACopyOfWhatALongUpdateStoredSleeps) {
 }
 
 TYPED_TEST(Waiting, AllThatWaitForOneAreWoken) {
-  typename TypeParam::Context me(*this->shared, base::thread_slot());
+  typename TypeParam::Transaction me(*this->shared, base::thread_slot());
   this->view(me);  // the first view: in a biased TM this thread gets the bias
   std::vector<std::unique_ptr<Other<TypeParam>>> others;
   for (int i = 0; i < 4; ++i) others.push_back(std::make_unique<Other<TypeParam>>(*this->shared));
@@ -154,7 +154,7 @@ template <class Test, class M = typename Test::M>
 void no_wake_up_is_lost(Test& test) {
   std::atomic<std::uint64_t> sum{0};
   in_threads(3, [&](int me) {
-    typename M::Context c(*test.shared, base::thread_slot());
+    typename M::Transaction c(*test.shared, base::thread_slot());
     std::mt19937_64 random(static_cast<std::uint64_t>(me) + 3);
     for (unsigned i = 0; i < 3000 / scale; ++i) {
       const std::uint64_t turns = 1ULL << random() % 14;
@@ -193,7 +193,7 @@ TYPED_TEST_SUITE(WaitingWithoutMembarrier, Fenced);
 TYPED_TEST(WaitingWithoutMembarrier, NoWakeUpIsLost) { no_wake_up_is_lost(*this); }
 
 TYPED_TEST(WaitingWithoutMembarrier, AnUpdateBehindALongViewSleeps) {
-  typename TypeParam::Context me(*this->shared, base::thread_slot());
+  typename TypeParam::Transaction me(*this->shared, base::thread_slot());
   this->view(me);  // the first view: in a biased TM this thread gets the bias
   Other<TypeParam> writer(*this->shared);
   this->hold(me, false, [&] {

@@ -256,10 +256,10 @@ ScratchSizes scratch_sizes(const ReplayProgram& program) {
   sizes.log_size = std::max<std::uint64_t>(
       64 << 20,
       std::min<std::uint64_t>(program.largest_log_bytes * 8 * rings, std::uint64_t{2} << 30));
-  const std::uint64_t home = program.arena_bytes + program.block_bytes * 2 +
+  const std::uint64_t data = program.arena_bytes + program.block_bytes * 2 +
                              2 * (stray_budget + ready_budget) + (16 << 20);
-  sizes.max_size = std::max(std::uint64_t{1} << 30, std::bit_ceil(home * 2));
-  sizes.disk_bytes = sizes.log_size + home + sizes.max_size / 8192;
+  sizes.max_size = std::max(std::uint64_t{1} << 30, std::bit_ceil(data * 2));
+  sizes.disk_bytes = sizes.log_size + data + sizes.max_size / 8192;
   return sizes;
 }
 

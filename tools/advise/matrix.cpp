@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <new>
 
-#include "perdure/engine/any.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
 #include "tools/text.hpp"
 
 namespace perdure::tool {
@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-bool is_default(const engine::Entry& e) {
+bool is_default(const engine::EngineInfo& e) {
   if (e.isolation != Isolation::full || !e.runs_here().ok() || e.name.ends_with("-stand-in"))
     return false;
   if (e.family == "volatile") return e.name == "volatile";
@@ -28,22 +28,22 @@ bool is_default(const engine::Entry& e) {
 }
 
 /// Whether its update() can return before the transaction is durable.
-bool has_async(const engine::Entry& e) {
+bool has_async(const engine::EngineInfo& e) {
   engine::Config config;
   config.instance = e.name;
   config.durability = Durability::async;
   return e.identity(config).order == pool::CommitOrder::pipelined;
 }
 
-std::vector<engine::Entry> choose(const MatrixOptions& options, const ReplayProgram& program) {
-  std::vector<engine::Entry> chosen;
+std::vector<engine::EngineInfo> choose(const MatrixOptions& options, const ReplayProgram& program) {
+  std::vector<engine::EngineInfo> chosen;
   if (options.engines.empty()) {
-    for (const engine::Entry& e : engine::registered())
+    for (const engine::EngineInfo& e : engine::registered())
       if (is_default(e)) chosen.push_back(e);
     return chosen;
   }
   for (const std::string& name : options.engines) {
-    const engine::Entry* const e = engine::find_instance(name);
+    const engine::EngineInfo* const e = engine::find_instance(name);
     if (e == nullptr) {
       std::string names;
       for (const auto& r : engine::registered())
@@ -217,7 +217,7 @@ Matrix measure(const engine::WorkloadTrace& trace, const MatrixOptions& options)
   if (m.medium == "auto")
     m.medium = medium::diagnose(options.directory + "/perdure-advise.pool").value().kind;
 
-  for (const engine::Entry& e : choose(options, programs[0])) {
+  for (const engine::EngineInfo& e : choose(options, programs[0])) {
     const bool can = has_async(e);
     for (const Durability mode : options.modes) {
       if (mode == Durability::durable || can || options.modes.size() == 1) {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "perdure/engine/entry.hpp"
+#include "perdure/engine/engine_info.hpp"
 #include "tools/advise/cell.hpp"
 
 namespace perdure::tool {
@@ -19,7 +19,7 @@ namespace perdure::tool {
 inline constexpr std::string_view default_engine = "shadow";
 
 struct Cell {
-  engine::Entry engine;
+  engine::EngineInfo engine;
   Durability mode = Durability::durable;
   std::vector<std::optional<CellFigures>> rounds;
   std::string error;  ///< why the engine can't run it

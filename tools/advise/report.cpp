@@ -37,7 +37,7 @@ Json trace_json(const AdviceInput& in) {
   j["transactions"] = t.transactions;
   j["retried"] = t.retried;
   j["rolled_back"] = t.rolled_back;
-  j["home_bytes"] = t.home_bytes;
+  j["data_bytes"] = t.data_bytes;
   j["seconds"] = static_cast<double>(t.elapsed_ns) * 1e-9;
   return j;
 }

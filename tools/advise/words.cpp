@@ -272,7 +272,7 @@ Json notes_of(const AdviceInput& in) {
 
 }  // namespace
 
-std::string in_code(const engine::Entry& e, Durability mode) {
+std::string in_code(const engine::EngineInfo& e, Durability mode) {
   // The tag of an instance (registry.hpp) is its name with _ for / and -; if several variants are
   // one type, it is the type's tag.
   const std::string name(e.name);

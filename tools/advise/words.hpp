@@ -12,6 +12,6 @@ namespace perdure::tool {
 /// {"durable": {...}, "async": {...}, "threads": {...}, "notes": [...]}: each member has "text".
 [[nodiscard]] Json advice_of(const AdviceInput& input);
 /// The code with which a program asks for an engine and a mode.
-[[nodiscard]] std::string in_code(const engine::Entry& engine, Durability mode);
+[[nodiscard]] std::string in_code(const engine::EngineInfo& engine, Durability mode);
 
 }  // namespace perdure::tool

@@ -55,11 +55,11 @@ class Checkpoint {
   };
 
   Checkpoint(medium::Medium& medium, Marks& marks, const std::byte* view,
-             std::uint64_t max_home_bytes)
+             std::uint64_t max_data_bytes)
       : medium_(medium),
         marks_(marks),
         view_(view),
-        directory_pages_(pool::first_chunk(max_home_bytes) * pool::chunk_bytes / 4096) {}
+        directory_pages_(pool::first_chunk(max_data_bytes) * pool::chunk_bytes / 4096) {}
 
   [[nodiscard]] bool active() const noexcept { return active_; }
   [[nodiscard]] std::uint64_t checkpoint_id() const noexcept { return x_; }
@@ -86,10 +86,10 @@ class Checkpoint {
     in_directory_ = true;
   }
 
-  /// Copies up to `max_pages` pages. `tm` is the caller's TM context, outside any transaction.
-  /// `clock()` returns the last id drawn, `durable()` the id up to which every transaction is
-  /// durable. `strict`: what can be copied is durable already, and
-  /// durable() is 0 once the medium has failed. The caller fences after every slice.
+  /// Copies up to `max_pages` pages. `tm` is the caller's object of the TM, which runs no
+  /// transaction. `clock()` returns the last id drawn, `durable()` the id up to which every
+  /// transaction is durable. `strict`: what can be copied is durable already, and durable() is 0
+  /// once the medium has failed. The caller fences after every slice.
   template <class Tm, class Clock, class Durable>
   Step slice(Tm& tm, std::size_t max_pages, bool strict, Clock&& clock, Durable&& durable) {
     if (!active_) return Step::idle;
@@ -182,15 +182,15 @@ class Checkpoint {
   // Called once the directory is copied, not before: whatever it names was marked by then.
   void the_rest() {
     if (!in_directory_) return;
-    look_for(directory_pages_, medium_.home_bytes() / 4096);  // including what has grown meanwhile
+    look_for(directory_pages_, medium_.data_bytes() / 4096);  // including what has grown meanwhile
     in_directory_ = false;
   }
   void write(const Batch& batch) {
-    const std::uint64_t home = medium_.log_bytes();
+    const std::uint64_t data = medium_.log_bytes();
     for (std::size_t i = 0; i < batch.offsets.size();) {
       std::size_t j = i + 1;  // neighbouring lines are written in one call
       while (j < batch.offsets.size() && batch.offsets[j] == batch.offsets[j - 1] + 64) ++j;
-      medium_.stream(home + batch.offsets[i], batch.lines.data() + i * 8, (j - i) * 64);
+      medium_.stream(data + batch.offsets[i], batch.lines.data() + i * 8, (j - i) * 64);
       i = j;
     }
   }

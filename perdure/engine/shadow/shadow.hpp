@@ -6,8 +6,8 @@
 // region, beside running transactions (checkpoint.hpp); then the log is truncated.
 // Source: the decoupling of DudeTM (ASPLOS '17, section 3) with checkpoints from the shadow instead
 // of replay of the log. README.md maps the paper to functions and lists what differs.
-// Thread safety: context() and what is reached through it: the calling thread; everything else: any
-// thread.
+// Thread safety: transaction() and what is reached through it: the calling thread; everything else:
+// any thread.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@
 #include <memory>
 #include <mutex>
 
-#include "perdure/engine/redo_context.hpp"
 #include "perdure/engine/redo_engine.hpp"
+#include "perdure/engine/redo_transaction.hpp"
 #include "perdure/engine/view.hpp"
 
 namespace perdure::engine::shadow {
@@ -33,15 +33,16 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
  public:
   static constexpr const char* name = "shadow";
 
-  class Context;
+  class Transaction;
 
   static pool::Identity identity(const Config& config);
 
   Shadow(pool::OpenPool& file, const Config& config, const Recovery& recovery);
   ~Shadow();
 
-  [[gnu::always_inline]] Context& context() {
-    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  [[gnu::always_inline]] Transaction& transaction() {
+    return transactions_.get(
+        [this](int slot) { return std::make_unique<Transaction>(*this, slot); });
   }
   Status wait(std::uint64_t id);
   Status checkpoint();
@@ -49,17 +50,17 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
 
   /// Returns when what is needed is likely to be there. The caller's transaction was rolled back
   /// and holds nothing.
-  void wait_for_log_space(Context& context, LogSpace needed);
+  void wait_for_log_space(Transaction& transaction, LogSpace needed);
 
  private:
   friend Base;
   template <class, class, class>
-  friend class engine::RedoContext;
+  friend class engine::RedoTransaction;
   using Base::background_, Base::core_, Base::strict_, Base::rings_, Base::tm_, Base::writer_;
 
   [[nodiscard]] std::uint64_t last_recorded() const noexcept { return tm::last_id<Tm>(tm_); }
-  void slice(Context& context, bool all);
-  bool slice_locked(Context& context, std::size_t pages);
+  void slice(Transaction& transaction, bool all);
+  bool slice_locked(Transaction& transaction, std::size_t pages);
   Status finish_checkpoint();
   bool follow_log(std::chrono::microseconds nap);
   [[nodiscard]] bool nothing_to_follow() const noexcept { return !log_is_half_full(); }
@@ -74,18 +75,18 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   std::unique_ptr<Checkpoint> checkpoint_;  // null if the pool is read-only
   std::mutex checkpointing_;
   std::atomic<std::uint64_t> checkpoints_{0}, checkpoint_id_{0};
-  Contexts<Context> contexts_;
+  Transactions<Transaction> transactions_;
 };
 
 /// One thread's transaction.
 template <class Tm>
-class Shadow<Tm>::Context : public RedoContext<Shadow<Tm>, Tm, log::LogWriter> {
-  using Base = RedoContext<Shadow<Tm>, Tm, log::LogWriter>;
-  using Base::core_, Base::engine_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of,
+class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogWriter> {
+  using Base = RedoTransaction<Shadow<Tm>, Tm, log::LogWriter>;
+  using Base::core_, Base::engine_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of,
       Base::ops_, Base::record_, Base::ring_, Base::tm_, Base::view_;
 
  public:
-  Context(Shadow& engine, int slot);
+  Transaction(Shadow& engine, int slot);
 
   void write(std::uint64_t* a, std::uint64_t v) {
     // SHADOW-2: the record holds every word that is stored. What can fail comes before what can't,
@@ -110,7 +111,7 @@ class Shadow<Tm>::Context : public RedoContext<Shadow<Tm>, Tm, log::LogWriter> {
   }
   std::byte* alloc(std::uint64_t bytes) {
     record_.room(2);  // what can fail comes first, as in write()
-    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_home_);
+    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_data_);
     record_.heap_op(op);
     return view_ + op.offset;
   }

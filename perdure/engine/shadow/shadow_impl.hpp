@@ -25,11 +25,11 @@ pool::Identity Shadow<Tm>::identity(const Config& config) {
 template <class Tm>
 Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery),
-      marks_(file.header().max_home_bytes),
+      marks_(file.header().max_data_bytes),
       checkpoint_id_(file.header().checkpoint_id) {
   if (!file.read_only())
     checkpoint_ = std::make_unique<Checkpoint>(core_.medium, marks_, file.view(),
-                                               file.header().max_home_bytes);
+                                               file.header().max_data_bytes);
   EngineBase::show_stats(*this);
 }
 
@@ -39,7 +39,7 @@ Shadow<Tm>::~Shadow() {
 }
 
 template <class Tm>
-Shadow<Tm>::Context::Context(Shadow& engine, int slot)
+Shadow<Tm>::Transaction::Transaction(Shadow& engine, int slot)
     : Base(engine, slot, &engine.marks_, volatile_words, false), mark_(engine.marks_) {
   if (!core_.file.read_only()) next_slice_ = ring_.bytes() / 4 * 3;
 }
@@ -56,20 +56,20 @@ Status Shadow<Tm>::wait(std::uint64_t id) {
 
 // Does one slice, or all that is left, in a thread that is between transactions.
 template <class Tm>
-void Shadow<Tm>::slice(Context& context, bool all) {
-  log::Ring& ring = context.ring_;
+void Shadow<Tm>::slice(Transaction& transaction, bool all) {
+  log::Ring& ring = transaction.ring_;
   std::unique_lock lock(checkpointing_, std::defer_lock);
   if (all)
     lock.lock();
   else if (!lock.try_lock()) {
-    context.next_slice_ = ring.tail() + ring.bytes() / 256;
+    transaction.next_slice_ = ring.tail() + ring.bytes() / 256;
     return;
   }
   if (core_.state() & EngineBase::poisoned_bit) return;
   const std::uint64_t trigger = ring.head() + ring.bytes() / 4 * 3;
   if (!all && !checkpoint_->active() && ring.tail() < trigger) {
     // Another thread's checkpoint has truncated the log meanwhile.
-    context.next_slice_ = trigger;
+    transaction.next_slice_ = trigger;
     return;
   }
   // A quarter of the ring is left when the checkpoint starts. It is paced to end with half of that
@@ -78,7 +78,8 @@ void Shadow<Tm>::slice(Context& context, bool all) {
   try {
     do {
       const std::size_t left = checkpoint_->pages_left();
-      if (!slice_locked(context, all ? most : std::min<std::size_t>(most, left / 24 + 16))) break;
+      if (!slice_locked(transaction, all ? most : std::min<std::size_t>(most, left / 24 + 16)))
+        break;
     } while (all);
   } catch (const std::bad_alloc&) {
     if (all) throw;
@@ -87,20 +88,20 @@ void Shadow<Tm>::slice(Context& context, bool all) {
   const std::size_t left = checkpoint_->pages_left();
   const std::uint64_t step =
       left > 24 * most ? ring.bytes() / 256 * (24 * most) / left : ring.bytes() / 256;
-  context.next_slice_ =
+  transaction.next_slice_ =
       checkpoint_->active() ? ring.tail() + step : ring.head() + ring.bytes() / 4 * 3;
 }
 
 // Returns false when the checkpoint is finished (or the medium failed).
 template <class Tm>
-bool Shadow<Tm>::slice_locked(Context& context, std::size_t pages) {
+bool Shadow<Tm>::slice_locked(Transaction& transaction, std::size_t pages) {
   // mutant: checkpoint-id-finished, checkpoint-id-durable
   if (!checkpoint_->active())
     checkpoint_->start(strict_ ? tm_.domain.low_watermark() : writer_.durable());
   // pairs with the draw of an id
   const auto clock = [this] { return tm_.domain.clock.load(std::memory_order_acquire); };
   const auto step =
-      checkpoint_->slice(context.tm_, pages, strict_, clock, [this]() -> std::uint64_t {
+      checkpoint_->slice(transaction.tm_, pages, strict_, clock, [this]() -> std::uint64_t {
         // Strict order: a commit whose fence failed has poisoned the core before its writes could
         // be copied. Nothing of it may reach the data region (CKPT-1).
         return !strict_ ? writer_.durable() : core_.state() & EngineBase::poisoned_bit ? 0 : 1;
@@ -140,18 +141,18 @@ Status Shadow<Tm>::finish_checkpoint() {
 }
 
 template <class Tm>
-void Shadow<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
+void Shadow<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   const auto [bytes, lack] = needed;
-  if (lack == Lack::log_space && this->allocate_log(context.ring_, bytes)) return;
+  if (lack == Lack::log_space && this->allocate_log(transaction.ring_, bytes)) return;
   if (!strict_) {
     if (Status s = writer_.wait(last_recorded()); !s.ok()) core_.poison(s);
     if (lack == Lack::volatile_log) return;  // it is empty now
   }
-  const log::Ring& ring = context.ring_;
-  if (ring.used() + bytes > ring.bytes()) slice(context, true);
+  const log::Ring& ring = transaction.ring_;
+  if (ring.used() + bytes > ring.bytes()) slice(transaction, true);
   // The first one may have been the rest of an older checkpoint.
-  if (ring.used() + bytes > ring.bytes()) slice(context, true);
+  if (ring.used() + bytes > ring.bytes()) slice(transaction, true);
   std::this_thread::yield();
 }
 
@@ -160,7 +161,7 @@ Status Shadow<Tm>::checkpoint() {
   if (core_.state() != 0) return core_.why();
   if (!strict_)
     if (Status s = wait(last_recorded()); !s.ok()) return s;
-  Context& c = context();
+  Transaction& c = transaction();
   const std::lock_guard lock(checkpointing_);
   if (checkpoint_->active())
     while (slice_locked(c, 4096)) {}
@@ -173,7 +174,7 @@ template <class Tm>
 bool Shadow<Tm>::follow_log(std::chrono::microseconds /*nap*/) {
   if (!log_is_half_full()) return false;
   try {
-    slice(context(), true);
+    slice(transaction(), true);
     return true;
   } catch (const std::bad_alloc&) {  // the background thread tries again after a nap
     return false;

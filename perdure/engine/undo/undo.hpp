@@ -23,7 +23,7 @@
 // UNDO-3 A ring's records are truncated only when their transaction has ended and the data region
 // holds its heap ops (the checkpoint id).
 // The TM isolates; its locks are held until the commit record is durable.
-// Thread safety: any thread may call the engine; a Context belongs to its thread.
+// Thread safety: any thread may call the engine; a Transaction belongs to its thread.
 #pragma once
 
 #include <algorithm>
@@ -32,9 +32,9 @@
 #include <mutex>
 #include <vector>
 
-#include "perdure/engine/context.hpp"
-#include "perdure/engine/home_at_commit.hpp"
+#include "perdure/engine/data_at_commit.hpp"
 #include "perdure/engine/thread_logs.hpp"
+#include "perdure/engine/transaction.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/log/ring.hpp"
 #include "perdure/tm/tm.hpp"
@@ -93,27 +93,28 @@ class LineSet {
 };
 
 template <class Tm>
-class Undo : public HomeAtCommit<Tm> {
-  using Base = HomeAtCommit<Tm>;
+class Undo : public DataAtCommit<Tm> {
+  using Base = DataAtCommit<Tm>;
 
  public:
   static constexpr const char* name = "undo";
   static constexpr bool ring_records = true;
 
-  class Context;
+  class Transaction;
 
   static pool::Identity identity(const Config& config) { return Base::a_log_each(config); }
   static Status recover(pool::OpenPool& file, Recovery& report);
 
   Undo(pool::OpenPool& file, const Config& config, const Recovery& recovery);
 
-  Context& context() {
-    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  Transaction& transaction() {
+    return transactions_.get(
+        [this](int slot) { return std::make_unique<Transaction>(*this, slot); });
   }
   Status checkpoint() { return truncate_logs(); }
   Status close();
   Stats stats();
-  void wait_for_log_space(Context& context, LogSpace needed);
+  void wait_for_log_space(Transaction& transaction, LogSpace needed);
 
  private:
   struct UndoLog {  // one ring and what a checkpoint must know about it
@@ -129,17 +130,17 @@ class Undo : public HomeAtCommit<Tm> {
   std::vector<std::uint64_t> heads_;
   std::mutex truncating_;
   std::atomic<std::uint64_t> checkpoints_{0}, checkpoint_id_{0};
-  Contexts<Context> contexts_;
+  Transactions<Transaction> transactions_;
 };
 
 template <class Tm>
-class Undo<Tm>::Context : public ContextBase<Tm> {
-  using Base = ContextBase<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+class Undo<Tm>::Transaction : public TransactionBase<Tm> {
+  using Base = TransactionBase<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
       Base::row_, Base::shows_, Base::tm_, Base::view_;
 
  public:
-  Context(Undo& engine, int slot);
+  Transaction(Undo& engine, int slot);
 
   void write(std::uint64_t* a, std::uint64_t v) { write_words(a, &v, 1); }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
@@ -149,10 +150,10 @@ class Undo<Tm>::Context : public ContextBase<Tm> {
       snapshot(a + i, k);
     }
     for (std::uint64_t i = 0; i < n; ++i) tm_.undo().push(a + i, a[i]);
-    core_.medium.store(home_ + offset_of(a), src, n * 8);
+    core_.medium.store(data_ + offset_of(a), src, n * 8);
   }
   std::byte* alloc(std::uint64_t bytes) {
-    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_data_).offset;
   }
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);
@@ -168,7 +169,7 @@ class Undo<Tm>::Context : public ContextBase<Tm> {
 
   log::RecordWriter record_;
   LineSet logged_;
-  const std::uint64_t home_;
+  const std::uint64_t data_;
   Undo& engine_;
   typename ThreadLogs<UndoLog>::Use use_;
   log::Ring& ring_;
@@ -176,7 +177,7 @@ class Undo<Tm>::Context : public ContextBase<Tm> {
   // It has thrown LogFull with this many bytes: if a caller swallowed that, commit throws it
   // again.
   std::uint64_t needed_ = 0;
-  log::HomeWriter home_writer_;
+  log::DataWriter data_writer_;
 };
 
 }  // namespace perdure::engine::undo

@@ -47,7 +47,7 @@ Status Undo<Tm>::recover(pool::OpenPool& file, Recovery& report) {
     // Newest first within a ring; different rings change different lines.
     in_flight.insert(in_flight.end(), open.rbegin(), open.rend());
   }
-  log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
+  log::DataWriter data(medium, header.max_data_bytes, log::DataWriter::Use::recovery);
   std::sort(commits.begin(), commits.end(),
             [](const auto& a, const auto& b) { return a.id() < b.id(); });
   // All records are checked before the data region is changed (LAW-10).
@@ -60,9 +60,9 @@ Status Undo<Tm>::recover(pool::OpenPool& file, Recovery& report) {
       good = good &&
              (r.kind() == log::RecordKind::undo
                   ? e.kind == log::EntryKind::before && e.count != 0 &&
-                        e.offset + e.count * 8 <= medium.home_bytes()
+                        e.offset + e.count * 8 <= medium.data_bytes()
                   : (e.kind == log::EntryKind::alloc || e.kind == log::EntryKind::free) &&
-                        pool::possible(e.heap_op(), medium.home_bytes(), header.max_home_bytes));
+                        pool::possible(e.heap_op(), medium.data_bytes(), header.max_data_bytes));
     });
     return walked && good;
   };
@@ -92,13 +92,13 @@ Status Undo<Tm>::recover(pool::OpenPool& file, Recovery& report) {
   // whose span had become empty.
   // mutant: undo-old-values-first
   for (const auto& r : in_flight)
-    each(r, [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });
-  pool::StagedTarget heap(home, header.max_home_bytes);
+    each(r, [&](const log::Entry& e) { data.words(e.offset, e.values, e.count); });
+  pool::StagedTarget heap(data, header.max_data_bytes);
   for (const auto& r : commits)
-    each(r, [&](const log::Entry& e) { pool::apply_op(heap, e.heap_op(), header.max_home_bytes); });
+    each(r, [&](const log::Entry& e) { pool::apply_op(heap, e.heap_op(), header.max_data_bytes); });
   heap.write();
   // mutant: undo-recovery-flush, undo-old-values-first-late
-  home.flush();
+  data.flush();
   // The old values are durable before start_session's header empties the rings: otherwise a crash
   // would leave a half-done transaction without its undo records.
   if (Status s = medium.fence(); !s.ok()) return s;
@@ -121,19 +121,19 @@ Undo<Tm>::Undo(pool::OpenPool& file, const Config& config, const Recovery& recov
 }
 
 template <class Tm>
-Undo<Tm>::Context::Context(Undo& engine, int slot)
+Undo<Tm>::Transaction::Transaction(Undo& engine, int slot)
     : Base(engine.tm_, engine.core_, slot),
-      home_(core_.medium.log_bytes()),
+      data_(core_.medium.log_bytes()),
       engine_(engine),
       use_(engine.logs_, slot),
       ring_(use_.log().ring),
-      home_writer_(core_.medium, max_home_) {
+      data_writer_(core_.medium, max_data_) {
   record_.configure(ring_.seed(), ring_.max_record(), core_.medium.append_unit());
 }
 
 template <class Tm>
-Status Undo<Tm>::Context::append(log::RecordKind kind, std::uint64_t id,
-                                 std::uint32_t transactions) {
+Status Undo<Tm>::Transaction::append(log::RecordKind kind, std::uint64_t id,
+                                     std::uint32_t transactions) {
   log_bytes_ += record_.bytes();
   Status s = ring_.append_fence(record_, kind, id, transactions);
   record_.reset();
@@ -142,14 +142,14 @@ Status Undo<Tm>::Context::append(log::RecordKind kind, std::uint64_t id,
 }
 
 template <class Tm>
-void Undo<Tm>::Context::log_full(std::uint64_t bytes) {
+void Undo<Tm>::Transaction::log_full(std::uint64_t bytes) {
   needed_ = bytes;
   this->throw_log_full({bytes});
 }
 
 // UNDO-1: the old value of n words of a line is durable when this returns.
 template <class Tm>
-void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
+void Undo<Tm>::Transaction::snapshot(std::uint64_t* a, std::uint64_t n) {
   // After a failed append nothing may be stored to the data region.
   if (core_.state() != 0) core_.refuse();
   const std::uint64_t line = offset_of(a) / 64, first = offset_of(a) / 8 % 8;
@@ -189,13 +189,13 @@ void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
 }
 
 template <class Tm>
-Status Undo<Tm>::Context::flush_lines() {
-  for (const std::uint64_t line : logged_.lines()) core_.medium.flush(home_ + line * 64, 64);
+Status Undo<Tm>::Transaction::flush_lines() {
+  for (const std::uint64_t line : logged_.lines()) core_.medium.flush(data_ + line * 64, 64);
   return core_.medium.fence();  // UNDO-2: data is durable before the record that ends its undo
 }
 
 template <class Tm>
-void Undo<Tm>::Context::end() noexcept {
+void Undo<Tm>::Transaction::end() noexcept {
   // Release: pairs with the acquire in truncate_logs(): no record below belongs to a live
   // transaction. Only the ring's holder can say so, because other threads share it.
   if (use_.ours()) use_.log().ended.store(ring_.tail(), std::memory_order_release);
@@ -209,7 +209,7 @@ void Undo<Tm>::Context::end() noexcept {
 }
 
 template <class Tm>
-std::uint64_t Undo<Tm>::Context::commit(Durability) {
+std::uint64_t Undo<Tm>::Transaction::commit(Durability) {
   if (needed_ != 0) log_full(needed_);
   if (logged_.lines().empty() && ops_.empty()) return this->end_read_only();
   const auto prepare = [&] {
@@ -224,9 +224,9 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
     if (s.ok()) s = append(log::RecordKind::commit, drawn, 1);
     if (s.ok() && !ops_.empty()) {
       const std::lock_guard lock(engine_.heap_bits_);
-      this->apply_heap_ops(home_writer_);
+      this->apply_heap_ops(data_writer_);
       // mutant: undo-heap-bits-flush
-      home_writer_.flush();
+      data_writer_.flush();
       s = core_.medium.fence();  // UNDO-3: before the checkpoint id may pass this id
     }
     return s;
@@ -241,7 +241,7 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
 }
 
 template <class Tm>
-void Undo<Tm>::Context::rollback() noexcept {
+void Undo<Tm>::Transaction::rollback() noexcept {
   if (!inside_) return;
   if (core_.forked()) {
     inside_ = false;
@@ -249,7 +249,7 @@ void Undo<Tm>::Context::rollback() noexcept {
   }
   record_.reset();
   tm_.undo().take_back([this](std::uint64_t* a, std::uint64_t old) {
-    core_.medium.store(home_ + offset_of(a), &old, 8);
+    core_.medium.store(data_ + offset_of(a), &old, 8);
   });
   if (log_bytes_ != 0 && !(core_.state() & EngineBase::poisoned_bit)) {
     // The old values are durable before the record that says there is nothing to undo.
@@ -267,9 +267,9 @@ void Undo<Tm>::Context::rollback() noexcept {
 }
 
 template <class Tm>
-void Undo<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
+void Undo<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
-  log::Ring& ring = context.ring_;
+  log::Ring& ring = transaction.ring_;
   const bool lacks_blocks = !ring.ready(needed.bytes);
   // `full` means that the disk is full. The transaction was rolled back, and does not run again.
   ring.prepare(needed.bytes).or_throw();

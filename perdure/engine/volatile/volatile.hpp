@@ -3,11 +3,11 @@
 // Volatile: transactional memory and the heap, and nothing durable: the baseline that shows what
 // durability costs (DudeTM's Volatile-STM). Stores go to a DRAM copy of the pool; closing or
 // crashing leaves the data region as it was. Nothing that is acknowledged is durable.
-// Thread safety: any thread may call the engine; a Context belongs to its thread.
+// Thread safety: any thread may call the engine; a Transaction belongs to its thread.
 #pragma once
 
-#include "perdure/engine/context.hpp"
 #include "perdure/engine/engine_base.hpp"
+#include "perdure/engine/transaction.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/tm/tm.hpp"
 
@@ -31,13 +31,13 @@ class Volatile {
   Volatile(pool::OpenPool& file, const Config& config, const Recovery& recovery)
       : core_(file, config, recovery), tm_(file.header().checkpoint_id) {}
 
-  class Context : public ContextBase<Tm> {
-    using Base = ContextBase<Tm>;
-    using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::ops_, Base::row_,
+  class Transaction : public TransactionBase<Tm> {
+    using Base = TransactionBase<Tm>;
+    using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::ops_, Base::row_,
         Base::shows_, Base::tm_, Base::view_;
 
    public:
-    Context(Volatile& engine, int slot)
+    Transaction(Volatile& engine, int slot)
         : Base(engine.tm_, engine.core_, slot), engine_(engine), target_(view_, nullptr) {}
     void write(std::uint64_t* a, std::uint64_t v) {
       wrote_ = true;
@@ -48,7 +48,7 @@ class Volatile {
       for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
     }
     std::byte* alloc(std::uint64_t bytes) {
-      return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+      return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_data_).offset;
     }
     void free(void* p) { ops_.free(heap_, this->offset_of(p), tm_); }
     std::uint64_t commit(Durability) {
@@ -89,10 +89,11 @@ class Volatile {
     ViewTarget target_;
   };
 
-  [[gnu::always_inline]] Context& context() {
-    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  [[gnu::always_inline]] Transaction& transaction() {
+    return transactions_.get(
+        [this](int slot) { return std::make_unique<Transaction>(*this, slot); });
   }
-  void wait_for_log_space(Context&, LogSpace) {}
+  void wait_for_log_space(Transaction&, LogSpace) {}
   Status wait(std::uint64_t) { return core_.why(); }
   [[nodiscard]] std::uint64_t durable_id() const noexcept { return 0; }
   [[nodiscard]] static constexpr bool strict() noexcept { return false; }
@@ -120,7 +121,7 @@ class Volatile {
  private:
   EngineBase core_;
   typename Tm::Shared tm_;
-  Contexts<Context> contexts_;
+  Transactions<Transaction> transactions_;
 };
 
 }  // namespace perdure::engine::volatile_memory

@@ -24,21 +24,21 @@ BLURRED = (
     Mutant(
         "an abort record each 64 blocks", {"torn-abort-record-spacing": leave_out()}, by="torn_log"
     ),
-    Mutant("the rest of a lap is filled (TORN-2)", {"torn-lap-filled": leave_out()}, by="torn_log"),
+    Mutant("the rest of a lap is filled (TORN-2)", {"torn-generation-filled": leave_out()}, by="torn_log"),
     Mutant(
         "aborted runs are the lap's at its end (TORN-2)",
-        {"torn-lap-aborts-flushed": never()},
+        {"torn-generation-aborts-flushed": never()},
         by="torn_log",
     ),
     Mutant(
         "the filling before the next lap (TORN-2)",
-        {"torn-lap-fill-fence": leave_out()},
+        {"torn-generation-fill-fence": leave_out()},
         by="torn_log",
     ),
-    Mutant("a lap's beginning durable (TORN-3)", {"torn-lap-begin-flush": leave_out()}, by="bppm"),
+    Mutant("a lap's beginning durable (TORN-3)", {"torn-generation-begin-flush": leave_out()}, by="bppm"),
     Mutant(
         "a lap's beginning before its records (TORN-3)",
-        {"torn-lap-begin-fence": succeed()},
+        {"torn-generation-begin-fence": succeed()},
         by="bppm",
         explained=(
             "the first transaction's own fence makes it durable with its commit, and "

@@ -42,7 +42,7 @@ SOFTWRAP = (
     ),
     Mutant(
         "X is what was quiet at the switch (RETIRE-1)",
-        {"softwrap-id-at-switch": instead("house_.quiet()", part="argument 1 of 1")},
+        {"softwrap-id-at-switch": instead("house_.low_watermark()", part="argument 1 of 1")},
         by="softwrap_rounds",
     ),
     Mutant(

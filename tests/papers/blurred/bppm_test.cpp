@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "papers/blurred/torn_log.hpp"
-#include "tests/conformance/ways.hpp"
+#include "tests/conformance/configurations.hpp"
 #include "tests/conformance/workloads.hpp"
 #include "tests/engine/one_engine.hpp"
 #include "tests/engine/suite.hpp"
@@ -20,8 +20,8 @@
 namespace perdure::test {
 namespace {
 
-std::vector<Entry> systems() {
-  return engines_that([](const Entry& e) { return is_blurred(e) && isolates(e); });
+std::vector<EngineInfo> systems() {
+  return engines_that([](const EngineInfo& e) { return is_blurred(e) && isolates(e); });
 }
 
 class Blurred : public EngineTest {
@@ -97,17 +97,17 @@ TEST_P(Blurred, CostsWhatItShould) {
   for (const std::uint64_t k : {1, 3, 8, 40}) {
     const std::uint64_t fences = medium.my_fences(), logged = pool.stats().log_bytes;
     const auto before = medium.counters();
-    std::uint64_t fences_at_home = 0;
-    medium.before_home_write([&](std::uint64_t, const void*, std::size_t) {
-      if (fences_at_home == 0) fences_at_home = medium.my_fences() - fences;
+    std::uint64_t fences_of_data = 0;
+    medium.before_data_write([&](std::uint64_t, const void*, std::size_t) {
+      if (fences_of_data == 0) fences_of_data = medium.my_fences() - fences;
     });
     pool.update([&](auto& tx, Words& r) {
       for (std::size_t w = 0; w < k; ++w) tx(r.word[w * 8]) = k;
     });
-    medium.before_home_write({});
-    EXPECT_EQ(1U, fences_at_home) << k;  // nothing is visible before it is durable
+    medium.before_data_write({});
+    EXPECT_EQ(1U, fences_of_data) << k;  // nothing is visible before it is durable
     EXPECT_EQ(in_bulk() || by_a_thread() ? 1U : 3U, medium.my_fences() - fences) << k;
-    EXPECT_EQ((k + 1) * log::TornRecord::bytes, pool.stats().log_bytes - logged) << k;
+    EXPECT_EQ((k + 1) * papers::blurred::TornRecord::bytes, pool.stats().log_bytes - logged) << k;
     if (by_a_thread()) pool.checkpoint();
     const auto cost = medium.counters() - before;
     const std::uint64_t log_lines = (records + k) / 4 - records / 4 + 1;

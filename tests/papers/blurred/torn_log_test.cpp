@@ -17,12 +17,12 @@
 namespace perdure::test {
 namespace {
 
-using log::TornControl;
-using log::TornKind;
-using log::TornLog;
-using log::TornPlace;
-using log::TornRecord;
-using log::TornScan;
+using papers::blurred::TornControl;
+using papers::blurred::TornKind;
+using papers::blurred::TornLog;
+using papers::blurred::TornPlace;
+using papers::blurred::TornRecord;
+using papers::blurred::TornScan;
 
 TEST(TornRecord, HasItsBitsWhereTheFiguresHaveThem) {
   const std::uint64_t value = 0x8000'0000'0000'0003, address = 0x1234'5678'9ab8;
@@ -65,7 +65,7 @@ struct Rig {
   explicit Rig(std::span<const std::byte> image = {}, std::uint64_t epoch = 1) {
     medium::RecordingOptions options;
     options.log_bytes = 64 << 10;
-    options.home_bytes = 64 << 10;
+    options.data_bytes = 64 << 10;
     medium = medium::RecordingMedium::make(options, image).value();
     place = {4096, 64 + 1020 * 16, 0x1234, epoch};
     log = std::make_unique<TornLog>(*medium, place);
@@ -187,12 +187,12 @@ TEST(TornLog, EndsWhereAnAbortWasTheLastThing) {
   }
 }
 
-TEST(TornLog, StartsALapWithTheOtherSense) {
+TEST(TornLog, StartsAGenerationWithTheOtherSense) {
   const Rig rig;
   std::uint64_t id = 0;
   std::mt19937_64 random(3);
-  for (int lap = 0; lap < 9; ++lap) {
-    EXPECT_EQ(lap % 2 == 0, rig.log->sense());
+  for (int generation = 0; generation < 9; ++generation) {
+    EXPECT_EQ(generation % 2 == 0, rig.log->sense());
     Ids expected;
     while (rig.log->fits(70)) {
       EXPECT_EQ(expected, ids(after_a_power_cut(rig)));
@@ -201,9 +201,9 @@ TEST(TornLog, StartsALapWithTheOtherSense) {
       rig.commit(random() % 69 + 1, ++id);
       expected.push_back(id);
     }
-    rig.log->note_home(id).or_throw();
+    rig.log->note_data(id).or_throw();
     rig.log->truncate().or_throw();
-    EXPECT_EQ(Ids{}, ids(after_a_power_cut(rig))) << lap;
+    EXPECT_EQ(Ids{}, ids(after_a_power_cut(rig))) << generation;
     EXPECT_EQ(id, TornLog::control(*rig.medium, rig.place).home);
   }
 }
@@ -248,7 +248,7 @@ TEST(TornLog, TakesATransactionWhoseWayIsLostForNone) {
 // distinguished from that: the last transaction, and what follows it. A short generation after a
 // full one: the next generation has the full one's sense, and must not find the rest of it,
 // wherever the power is cut.
-TEST(TornLog, MeetsNothingOfAnEarlierLap) {
+TEST(TornLog, FindsNothingOfAnEarlierGeneration) {
   const Rig rig;
   std::uint64_t id = 0;
   while (rig.log->fits(4)) rig.commit(3, ++id);

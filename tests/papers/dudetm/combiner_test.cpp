@@ -12,10 +12,12 @@
 #include "perdure/pool/size_classes.hpp"
 #include "tests/log/suite.hpp"
 
-namespace perdure::log::testing {
+namespace perdure::papers::dudetm::testing {
 namespace {
 
-constexpr std::uint64_t max_home = 64 << 20;
+using log::testing::scale;
+
+constexpr std::uint64_t max_data = 64 << 20;
 constexpr std::uint64_t chunk = pool::chunk_bytes;
 
 /// What records come to: words by offset, ops in order.
@@ -35,7 +37,7 @@ struct Effect {
 
 struct CombinerTest : ::testing::Test {
   CombinerTest() {
-    combiner.configure(max_home);
+    combiner.configure(max_data);
     transaction.configure(1, 1 << 24, 64);
     record.configure(1, 1 << 24, 64);
   }
@@ -60,10 +62,10 @@ pool::HeapOp small_op(std::uint64_t span, std::uint32_t cls, std::uint32_t block
 }
 
 TEST_F(CombinerTest, KeepsTheLastValueOfEachWordAndEveryOp) {
-  const std::uint64_t first = pool::first_chunk(max_home) * chunk;
+  const std::uint64_t first = pool::first_chunk(max_data) * chunk;
   for (unsigned round = 0; round < 300 / scale; ++round) {
     Effect want;
-    std::uint64_t came = 0;
+    std::uint64_t words_in = 0;
     const std::uint64_t words = 1 + random() % (round % 10 == 0 ? 20000 : 300);
     for (std::uint64_t t = 0; t < 1 + round % 40; ++t) {
       for (std::uint64_t i = random() % 6; i > 0; --i) {
@@ -79,10 +81,10 @@ TEST_F(CombinerTest, KeepsTheLastValueOfEachWordAndEveryOp) {
       if (random() % 9 == 0) transaction.heap_op({first + 200 * chunk, pool::large_class, 3, true});
       transaction.end_of(t + 1);
       want.add(transaction.payload(), transaction.payload_words());
-      came += transaction.payload_words();
+      words_in += transaction.payload_words();
       add();
     }
-    ASSERT_EQ(came, combiner.came());
+    ASSERT_EQ(words_in, combiner.words_in());
     record.reset();
     const std::uint64_t bound = combiner.bound();
     combiner.write(record);
@@ -109,15 +111,15 @@ TEST_F(CombinerTest, NeverTakesMoreThanWhatCame) {
       break;
     }
   combiner.add(full.payload(), full.payload_words());
-  const std::uint64_t came = full.payload_words();
+  const std::uint64_t words_in = full.payload_words();
   full.reset();
   EXPECT_NO_THROW(combiner.write(full));
-  EXPECT_EQ(came, full.payload_words());
+  EXPECT_EQ(words_in, full.payload_words());
 }
 
 // GROUP-1, both ways round, and what is near it but no conflict.
 TEST_F(CombinerTest, AnOpAndAWordInItsSpansBitmapAreNotCombined) {
-  const std::uint64_t span = (pool::first_chunk(max_home) + 32) * chunk;
+  const std::uint64_t span = (pool::first_chunk(max_data) + 32) * chunk;
   const std::uint32_t cls = 0;  // the smallest blocks: the longest bitmap
   const std::uint64_t last = pool::classes[cls].first - 8, after = pool::classes[cls].first;
   transaction.heap_op(small_op(span, cls, 7));
@@ -201,4 +203,4 @@ TEST(Packed, IsThePayloadAgain) {
 }
 
 }  // namespace
-}  // namespace perdure::log::testing
+}  // namespace perdure::papers::dudetm::testing

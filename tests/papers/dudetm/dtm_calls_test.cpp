@@ -18,8 +18,8 @@ namespace {
 using dudetm_transfer::Bank;
 using dudetm_transfer::Dtm;
 
-std::vector<Entry> forms() {
-  return engines_that([](const Entry& e) { return is_dudetm(e) && e.tm == "biased"; });
+std::vector<EngineInfo> forms() {
+  return engines_that([](const EngineInfo& e) { return is_dudetm(e) && e.tm == "biased"; });
 }
 
 class DtmCalls : public EngineTest {

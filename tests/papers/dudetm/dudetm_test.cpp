@@ -37,19 +37,19 @@ Options options_for(const char* engine, Durability durability = async) {
   return o;
 }
 
-class DudetmForms : public EngineTest {};
-std::vector<Entry> forms() {
+class DudetmVariants : public EngineTest {};
+std::vector<EngineInfo> forms() {
   return engines_that(
-      [](const Entry& e) { return is_dudetm(e) && isolates(e) && e.tm == "biased"; });
+      [](const EngineInfo& e) { return is_dudetm(e) && isolates(e) && e.tm == "biased"; });
 }
-ENGINE_SUITE(DudetmForms, forms);
+ENGINE_SUITE(DudetmVariants, forms);
 
 // One family: each variant opens what another one made, with the order with which it was made.
-TEST_P(DudetmForms, OpenEachOthersPools) {
+TEST_P(DudetmVariants, OpenEachOthersPools) {
   const Scratch scratch("/dev/shm");
   std::uint64_t n = 0;
   const std::string name(GetParam().name);
-  for (const Entry& other : forms()) {
+  for (const EngineInfo& other : forms()) {
     for (const auto& engine : {std::string(other.name), name}) {
       auto pool = DudetmPool::open(scratch.path(), options_for(engine.c_str()));
       pool.view([&](auto& tx, const Root& r) { EXPECT_EQ(n, tx(r.word[0])); });
@@ -63,7 +63,7 @@ TEST_P(DudetmForms, OpenEachOthersPools) {
 
 // The process is killed while Persist and Reproduce are at work. (A copy of the file of a living
 // process would not do: its log and its data region would be of different moments.)
-TEST_P(DudetmForms, RecoverWhatWasDurable) {
+TEST_P(DudetmVariants, RecoverWhatWasDurable) {
   const Scratch scratch("/dev/shm");
   const pid_t child = ::fork();
   ASSERT_NE(-1, child);
@@ -172,7 +172,7 @@ TEST(Dudetm, WhatNobodyWaitsForIsDurableSoon) {
   EXPECT_TRUE(receipt.durable());
 }
 
-TEST(Dudetm, InfPerformsWithoutWaitingForRoom) {
+TEST(Dudetm, InfPerformsWithoutWaitingForLogSpace) {
   const Scratch scratch("/dev/shm");
   Options o = options_for("dudetm-inf");
   o.engine_options = papers::DudetmOptions{.volatile_log = 4096};

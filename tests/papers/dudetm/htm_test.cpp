@@ -87,7 +87,7 @@ TEST(Htm, RunsWhereTheProcessorHasIt) {
 }
 
 // Isolation ends before the record is durable: a pool of the strict order promises more than that.
-TEST(Htm, RefusesAPoolOfOrderHeld) {
+TEST(Htm, RefusesAPoolOfTheStrictOrder) {
   const Scratch scratch("/dev/shm");
   { auto pool = Htms::open(scratch.path(), options_for("dudetm-sync")); }
   const std::string before = bytes_of(scratch.path());
@@ -212,7 +212,7 @@ TEST(Htm, ACrashUnderThreadsLeavesAPrefix) {
   constexpr std::size_t threads = 3;
   for (const char* const engine : htms_here())
     for (const Durability durability : {durable, async}) {
-      const Entry& e = *engine::find_instance(engine);
+      const EngineInfo& e = *engine::find_instance(engine);
       Shape shape;
       shape.durability = durability;
       shape.ring_bytes = 1 << 20;

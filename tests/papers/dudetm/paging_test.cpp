@@ -16,7 +16,7 @@
 #include "tests/engine/suite.hpp"
 #include "tests/support/asleep.hpp"
 
-namespace perdure::engine::dudetm::testing {
+namespace perdure::papers::dudetm::testing {
 namespace {
 
 constexpr std::uint64_t page = Paging::page_bytes;
@@ -32,12 +32,12 @@ class World {
       return static_cast<std::byte*>(
           ::mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, how | MAP_NORESERVE, fd_, 0));
     };
-    home = map(MAP_SHARED);
+    data = map(MAP_SHARED);
     view = map(MAP_PRIVATE);
     paging = std::make_unique<Paging>(view, pages * page, 0, limit_pages * page, software);
   }
   ~World() {
-    ::munmap(home, pages_ * page);
+    ::munmap(data, pages_ * page);
     ::munmap(view, pages_ * page);
     ::close(fd_);
   }
@@ -83,7 +83,7 @@ class World {
     return reproduced_.load(std::memory_order_acquire);
   }
 
-  std::byte *home, *view;
+  std::byte *data, *view;
   std::unique_ptr<Paging> paging;
 
  private:
@@ -96,13 +96,13 @@ class World {
 };
 
 // The eviction of a page waits for the writer that is in, then for Reproduce.
-TEST(Paging, DropsAPageWhenItsWriterHasLeftAndHomeHasIt) {
+TEST(Paging, DropsAPageWhenItsWriterHasLeftAndTheDataRegionHasIt) {
   World w(8, 4);
   Paging::Use use(*w.paging, base::thread_slot()), other(*w.paging, base::max_threads - 1);
   for (std::uint64_t p = 0; p < 2; ++p) {  // two pages that are copies, home up to date
     ASSERT_TRUE(use.touch(p * page));
     w.word(w.view, p, 0) = 1;
-    w.commit(use, {{&w.word(w.home, p, 0), 1}});
+    w.commit(use, {{&w.word(w.data, p, 0), 1}});
     use.leave();
   }
   while (w.reproduce_one()) {}
@@ -126,13 +126,13 @@ TEST(Paging, DropsAPageWhenItsWriterHasLeftAndHomeHasIt) {
   EXPECT_FALSE(over);
   EXPECT_EQ(7U, w.word(w.view, 0, 1));
   EXPECT_EQ(0U, w.paging->evictions());
-  const std::uint64_t id = w.commit(use, {{&w.word(w.home, 0, 1), 7}});
+  const std::uint64_t id = w.commit(use, {{&w.word(w.data, 0, 1), 7}});
   use.leave();
   evictor.join();
   EXPECT_GE(w.reproduced(), id) << "dropped only once home has it";
   EXPECT_EQ(7U, w.word(w.view, 0, 1));
-  EXPECT_EQ(w.word(w.home, 0, 1), w.word(w.view, 0, 1));
-  w.word(w.home, 1, 5) = 9;  // it shows home again
+  EXPECT_EQ(w.word(w.data, 0, 1), w.word(w.view, 0, 1));
+  w.word(w.data, 1, 5) = 9;  // it shows home again
   EXPECT_EQ(9U, w.word(w.view, 1, 5));
 }
 
@@ -142,7 +142,7 @@ TEST(Paging, PassesOverPagesInUse) {
   const auto store = [&](std::uint64_t p) {
     ASSERT_TRUE(use.touch(p * page));
     w.word(w.view, p, 0) = p + 1;
-    w.commit(use, {{&w.word(w.home, p, 0), p + 1}});
+    w.commit(use, {{&w.word(w.data, p, 0), p + 1}});
     use.leave();
     while (w.reproduce_one()) {}
   };
@@ -154,7 +154,7 @@ TEST(Paging, PassesOverPagesInUse) {
   std::vector<std::uint64_t> left;
   for (std::uint64_t p = 0; p < 24; ++p) {
     // which are copies still: a word put there past the log shows it
-    w.word(w.home, p, 1) = 77;
+    w.word(w.data, p, 1) = 77;
     if (w.word(w.view, p, 1) != 77) left.push_back(p);
   }
   ASSERT_EQ(24 - before, left.size());
@@ -197,7 +197,7 @@ std::uint64_t race(bool guarded, bool software, std::uint64_t each) {
       if (i % 16 == 0) std::this_thread::yield();
       tm::store_word(&w.shadow(q, 8 + mine), b + 1);
       counts[p] = a + 1;
-      w.commit(use, {{&w.word(w.home, p, mine), a + 1}, {&w.word(w.home, q, 8 + mine), b + 1}});
+      w.commit(use, {{&w.word(w.data, p, mine), a + 1}, {&w.word(w.data, q, 8 + mine), b + 1}});
       use.leave();
       const std::uint64_t other = random() % 96;  // not in it: what it shows is what was committed
       if (w.look(other, mine) != counts[other]) ++lost;
@@ -210,7 +210,7 @@ std::uint64_t race(bool guarded, bool software, std::uint64_t each) {
   });
   reproducer.join();
   for (std::uint64_t p = 0; p < 96; ++p)
-    for (std::uint64_t i = 0; i < 16; ++i) lost += w.word(w.home, p, i) != w.look(p, i) ? 1 : 0;
+    for (std::uint64_t i = 0; i < 16; ++i) lost += w.word(w.data, p, i) != w.look(p, i) ? 1 : 0;
   if (guarded) {
     EXPECT_GT(w.paging->evictions(), each / 8);
     EXPECT_LE(w.paging->copies(), w.paging->limit() + threads * 2);
@@ -237,7 +237,7 @@ TEST(Paging, AReaderLooksAtThePagesEntryAgain) {
   const auto store = [&](std::uint64_t p) {
     EXPECT_TRUE(use.touch(p * page));
     w.shadow(p, 3) = 100 + p;
-    w.commit(use, {{&w.word(w.home, p, 3), 100 + p}});
+    w.commit(use, {{&w.word(w.data, p, 3), 100 + p}});
     use.leave();
     while (w.reproduce_one()) {}
   };
@@ -271,7 +271,7 @@ TEST(Paging, APageIsSwappedInOnce) {
   constexpr std::uint64_t pages = 4096;
   constexpr int threads = 2;
   World w(pages, pages, true);
-  for (std::uint64_t p = 0; p < pages; ++p) w.word(w.home, p, 9) = p;
+  for (std::uint64_t p = 0; p < pages; ++p) w.word(w.data, p, 9) = p;
   std::atomic<std::uint64_t> arrived{0};
   test::in_threads(threads, [&](int me) {
     Paging::Use use(*w.paging, base::thread_slot());
@@ -326,7 +326,7 @@ TEST(Paging, PagesOfBitmapsStayInTheView) {
   EXPECT_NE(&w.word(w.view, 17, 1), &w.shadow(17, 1));
   w.shadow(16, 1) = w.shadow(17, 1) = 4;
   EXPECT_EQ(0U, w.word(w.view, 17, 1));
-  w.commit(use, {{&w.word(w.home, 16, 1), 4}, {&w.word(w.home, 17, 1), 4}});
+  w.commit(use, {{&w.word(w.data, 16, 1), 4}, {&w.word(w.data, 17, 1), 4}});
   use.leave();
   while (w.paging->copies() != 0) ASSERT_TRUE(w.evict().ok());
   EXPECT_EQ(4U, w.look(16, 1));
@@ -334,4 +334,4 @@ TEST(Paging, PagesOfBitmapsStayInTheView) {
 }
 
 }  // namespace
-}  // namespace perdure::engine::dudetm::testing
+}  // namespace perdure::papers::dudetm::testing

@@ -29,7 +29,7 @@ struct Rig : LogRig {
     return all;
   }
   void insert(std::uint64_t key) { tree.insert(key, key * 64); }
-  log::AtomicAvlTree tree;
+  papers::rewind::AtomicAvlTree tree;
 };
 
 class AtomicAvlTrees : public ::testing::TestWithParam<Version> {};
@@ -99,7 +99,7 @@ class Recovered final : public crash::Subject {
 TEST_P(AtomicAvlTrees, EveryPowerCutLeavesAStateThatWas) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
     auto medium = make_medium();
-    crash::Image image(medium->begin_trace(), home_bytes);
+    crash::Image image(medium->begin_trace(), data_bytes);
     Recovered subject(GetParam());
     Rig rig(*medium, GetParam());
     crash::Random random(4);

@@ -26,18 +26,18 @@ inline std::string version_name(const ::testing::TestParamInfo<Version>& info) {
   return info.param.name;
 }
 
-inline constexpr std::uint64_t log_bytes = 32 << 10, home_bytes = 64 << 10;
+inline constexpr std::uint64_t log_bytes = 32 << 10, data_bytes = 64 << 10;
 inline constexpr std::uint64_t root = 0, anchor = 64, arena_begin = 128, arena_bytes = 24 << 10;
 
 /// A medium with an empty anchor and the root of an empty tree.
 inline std::unique_ptr<medium::CrashMedium> make_medium() {
   medium::CrashOptions options;
   options.log_bytes = log_bytes;
-  options.home_bytes = options.max_home_bytes = home_bytes;
+  options.data_bytes = options.max_data_bytes = data_bytes;
   auto medium = medium::CrashMedium::make(options).value();
-  log::NvmStore nvm(*medium);
+  papers::rewind::NvmStore nvm(*medium);
   nvm.start(root, 0);
-  for (std::uint64_t word = 0; word < log::Adll::anchor_words; ++word)
+  for (std::uint64_t word = 0; word < papers::rewind::Adll::anchor_words; ++word)
     nvm.start(anchor + word * 8, 0);
   nvm.fence();
   return medium;
@@ -47,17 +47,18 @@ inline std::unique_ptr<medium::CrashMedium> make_medium() {
 struct LogRig {
   LogRig(medium::Medium& medium, const Version& v, std::uint64_t buckets = 8)
       : nvm(medium),
-        arena(arena_begin, arena_bytes, v.cells == 0 ? 64 : log::BucketLog::bucket_bytes(v.cells),
+        arena(arena_begin, arena_bytes,
+              v.cells == 0 ? 64 : papers::rewind::BucketLog::bucket_bytes(v.cells),
               v.cells == 0 ? 0 : buckets) {
     EXPECT_TRUE(medium.allocate(0, log_bytes).ok());  // an image's pages of zeros count as holes
     if (v.cells == 0)
-      log = std::make_unique<log::SimpleLog>(nvm, arena, anchor);
+      log = std::make_unique<papers::rewind::SimpleLog>(nvm, arena, anchor);
     else
-      log = std::make_unique<log::BucketLog>(nvm, arena, anchor, v.cells, v.group);
+      log = std::make_unique<papers::rewind::BucketLog>(nvm, arena, anchor, v.cells, v.group);
   }
-  log::NvmStore nvm;
-  log::LogArena arena;
-  std::unique_ptr<log::PointerLog> log;
+  papers::rewind::NvmStore nvm;
+  papers::rewind::LogArena arena;
+  std::unique_ptr<papers::rewind::PointerLog> log;
 };
 
 /// Explores every power cut since `image` was taken.
@@ -65,8 +66,8 @@ inline crash::Counts explore(medium::CrashMedium& medium, crash::Image& image,
                              crash::Subject& subject, crash::Model model) {
   const std::uint8_t uuid[16] = {9};
   // The address is free again at once.
-  const std::uint64_t base = pool::AddressRange::choose(uuid, home_bytes, "log").value().base();
-  auto arena = crash::Arena::make({log_bytes, home_bytes, base}).value();
+  const std::uint64_t base = pool::AddressRange::choose(uuid, data_bytes, "log").value().base();
+  auto arena = crash::Arena::make({log_bytes, data_bytes, base}).value();
   crash::ExploreOptions how;
   how.model = model;
   crash::Seen seen;

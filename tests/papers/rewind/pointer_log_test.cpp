@@ -16,7 +16,7 @@
 namespace perdure::test {
 namespace {
 
-using log::PointerLog;
+using papers::rewind::PointerLog;
 
 /// A log on a medium; records are lines that contain a number.
 struct Rig : LogRig {
@@ -158,7 +158,7 @@ class Recovered final : public crash::Subject {
 TEST_P(PointerLogs, EveryPowerCutLeavesAStateThatWas) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
     auto medium = make_medium();
-    crash::Image image(medium->begin_trace(), home_bytes);
+    crash::Image image(medium->begin_trace(), data_bytes);
     Recovered subject(GetParam());
     Rig rig(*medium, GetParam());
     crash::Random random(9);
@@ -192,7 +192,7 @@ TEST_P(PointerLogs, EveryPowerCutLeavesAStateThatWas) {
 TEST_P(PointerLogs, AGroupIsDurableWhoeverEndsIt) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
     auto medium = make_medium();
-    crash::Image image(medium->begin_trace(), home_bytes);
+    crash::Image image(medium->begin_trace(), data_bytes);
     Recovered subject(GetParam());
     Rig rig(*medium, GetParam());
     for (std::uint64_t step = 0; step < 40; ++step) {

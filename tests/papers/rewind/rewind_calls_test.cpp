@@ -17,8 +17,8 @@ namespace {
 using rewind_list::List;
 using rewind_list::Manager;
 
-std::vector<Entry> compositions() {
-  return engines_that([](const Entry& e) { return is_rewind(e) && !isolates(e); });
+std::vector<EngineInfo> compositions() {
+  return engines_that([](const EngineInfo& e) { return is_rewind(e) && !isolates(e); });
 }
 
 class RewindCalls : public EngineTest {

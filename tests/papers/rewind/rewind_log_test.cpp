@@ -16,18 +16,18 @@
 namespace perdure::test {
 namespace {
 
-using log::AriesRecord;
-using log::AriesType;
-using log::LogVersion;
-using log::RewindLog;
-using log::RewindShape;
+using papers::rewind::AriesRecord;
+using papers::rewind::AriesType;
+using papers::rewind::LogVersion;
+using papers::rewind::RewindLog;
+using papers::rewind::RewindShape;
 
-constexpr log::RewindPlace place{
+constexpr papers::rewind::RewindPlace place{
     .offset = 4096, .bytes = 48 << 10, .seed = 77, .identity = 78, .epoch = 3};
 
 medium::RecordingOptions options() {
   medium::RecordingOptions o;
-  o.log_bytes = o.home_bytes = 64 << 10;
+  o.log_bytes = o.data_bytes = 64 << 10;
   return o;
 }
 

@@ -11,7 +11,7 @@
 
 #include "papers/rewind/aries_record.hpp"
 #include "testing/crashtest.hpp"
-#include "tests/conformance/ways.hpp"
+#include "tests/conformance/configurations.hpp"
 #include "tests/conformance/workloads.hpp"
 #include "tests/engine/one_engine.hpp"
 #include "tests/engine/suite.hpp"
@@ -19,8 +19,8 @@
 namespace perdure::test {
 namespace {
 
-std::vector<Entry> compositions() {
-  return engines_that([](const Entry& e) { return is_rewind(e) && isolates(e); });
+std::vector<EngineInfo> compositions() {
+  return engines_that([](const EngineInfo& e) { return is_rewind(e) && isolates(e); });
 }
 
 class Rewind : public EngineTest {
@@ -79,7 +79,8 @@ TEST_P(Rewind, CostsWhatItShould) {
       const auto before = rig.medium->counters();
       const std::uint64_t logged = rig.pool.stats().log_bytes;
       write(k);
-      EXPECT_EQ((k + 1) * log::AriesRecord::bytes, rig.pool.stats().log_bytes - logged) << k;
+      EXPECT_EQ((k + 1) * papers::rewind::AriesRecord::bytes, rig.pool.stats().log_bytes - logged)
+          << k;
       const std::uint64_t fences = (rig.medium->counters() - before).fences;
       const std::uint64_t append = simple ? 5 : 2;  // per record, including END
       const std::uint64_t remove = simple ? 4 : 1;  // k records, and the END before them
@@ -210,7 +211,7 @@ TEST_P(Rewind, KeepsTheRecordsOfACommitThatHasNotEnded) {
 
 // Force: a transaction that only allocates. The caches have written back the log, but not the data
 // region's bits: none of its records may have been removed by then.
-TEST_P(Rewind, HasHeapBitsAtHomeBeforeTheirRecordsGo) {
+TEST_P(Rewind, HasHeapBitsInTheDataRegionBeforeTheirRecordsAreRemoved) {
   if (!has("-fp-")) return;
   const Shape shape = small();
   const std::uint64_t log_bytes = shape.medium().log_bytes;

@@ -21,9 +21,9 @@
 namespace perdure::test {
 namespace {
 
-using log::AliasTable;
-using log::AliasTables;
-using log::TableState;
+using papers::softwrap::AliasTable;
+using papers::softwrap::AliasTables;
+using papers::softwrap::TableState;
 
 TEST(AliasTable, HoldsWhatItWasGiven) {
   AliasTable table(4096);
@@ -129,19 +129,18 @@ TEST(AliasPages, HoldObjectsAndForgetThem) {
       const std::uint64_t first = random() % 2000;
       std::vector<std::uint64_t> object(16 + random() % 300);
       for (auto& w : object) w = random();
-      std::vector<log::AliasPages::Change> changes;
+      std::vector<papers::softwrap::AliasPages::Change> changes;
       std::vector<std::pair<std::uint64_t*, std::uint64_t>> undo;
-      ASSERT_TRUE(
-          t.active().pages.write(first * 8, object.data(), object.size(),
-                                 [&](const log::AliasPages::Change& c, std::uint64_t there) {
-                                   changes.push_back(c);
-                                   for (unsigned b = 0; b < 64; ++b)
-                                     if ((there >> b & 1) != 0)
-                                       undo.emplace_back(c.first + b, c.first[b]);
-                                 }));
+      ASSERT_TRUE(t.active().pages.write(
+          first * 8, object.data(), object.size(),
+          [&](const papers::softwrap::AliasPages::Change& c, std::uint64_t there) {
+            changes.push_back(c);
+            for (unsigned b = 0; b < 64; ++b)
+              if ((there >> b & 1) != 0) undo.emplace_back(c.first + b, c.first[b]);
+          }));
       if (random() % 3 == 0) {
         for (const auto& [word, old] : undo) *word = old;
-        for (const auto& c : changes) log::AliasPages::forget(c);
+        for (const auto& c : changes) papers::softwrap::AliasPages::forget(c);
       } else {
         for (std::size_t i = 0; i < object.size(); ++i) model[(first + i) * 8] = object[i];
       }
@@ -170,11 +169,11 @@ TEST(AliasPages, HoldObjectsAndForgetThem) {
 }
 
 TEST(AliasPages, AreFullWhenTheirIndexIs) {
-  log::AliasPages pages(1024, 64);
+  papers::softwrap::AliasPages pages(1024, 64);
   const std::vector<std::uint64_t> page(128, 7);
   const auto write = [&](std::uint64_t n) {
     return pages.write(n * 1024, page.data(), page.size(),
-                       [](const log::AliasPages::Change&, std::uint64_t) {});
+                       [](const papers::softwrap::AliasPages::Change&, std::uint64_t) {});
   };
   for (std::uint64_t n = 0; n < 56; ++n) ASSERT_TRUE(write(n));
   EXPECT_FALSE(write(56));
@@ -281,7 +280,7 @@ TEST(AliasTables, NoWrapMissesAValueWhileTheyTakeTurns) {
         }
         if (gives_up)
           for (const auto& [alias, old] : undo)
-            old == 0 ? log::AliasTable::forget(alias) : void(*alias = old);
+            old == 0 ? papers::softwrap::AliasTable::forget(alias) : void(*alias = old);
         t.close(id);
       }
       --running;

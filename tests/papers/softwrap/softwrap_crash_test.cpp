@@ -21,7 +21,7 @@ namespace {
 class SoftWrapCrash : public SoftWrapForms {};
 ENGINE_SUITE(SoftWrapCrash, forms);
 
-AnyPool<Words> open_on(const Entry& e, const Shape& shape,
+AnyPool<Words> open_on(const EngineInfo& e, const Shape& shape,
                        std::unique_ptr<medium::CrashMedium> medium, bool fresh) {
   Options o = shape.options(e);
   o.creation.uuid_seed = 7;

@@ -16,8 +16,8 @@ inline Shape small(std::uint32_t threads = 1) {
   return s;
 }
 
-inline std::vector<Entry> forms() {
-  return engines_that([](const Entry& e) { return is_softwrap(e) && isolates(e); });
+inline std::vector<EngineInfo> forms() {
+  return engines_that([](const EngineInfo& e) { return is_softwrap(e) && isolates(e); });
 }
 class SoftWrapForms : public EngineTest {
  protected:

@@ -18,7 +18,7 @@
 namespace perdure::test {
 namespace {
 
-using Engine = engine::softwrap::SoftWrap<tm::None>;
+using Engine = papers::softwrap::SoftWrap<tm::None>;
 
 /// A pool whose root is 100 words, and the engine on it; the caller isolates.
 struct Direct {
@@ -35,7 +35,7 @@ struct Direct {
     how.path = "direct";
     medium::RecordingOptions o;
     o.log_bytes = pool::first_ring + 4 * 24576;
-    o.home_bytes = o.max_home_bytes = 16 * pool::chunk_bytes;
+    o.data_bytes = o.max_data_bytes = 16 * pool::chunk_bytes;
     auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(o).value());
     medium = made.get();
     file = pool::OpenPool::open_on(std::move(made), true, how, who).value();
@@ -47,7 +47,7 @@ struct Direct {
   }
   template <class F>
   void wrap(F&& f) const {
-    auto& c = engine->context();
+    auto& c = engine->transaction();
     c.begin(true);
     f(c);
     c.commit(durable);
@@ -65,7 +65,7 @@ struct Direct {
     Shape shape;
     shape.threads = 4;
     shape.ring_bytes = 24576;
-    shape.home_bytes = shape.max_home_bytes = 16 * pool::chunk_bytes;
+    shape.data_bytes = shape.max_data_bytes = 16 * pool::chunk_bytes;
     const Recovered r = recover(*engine::find_instance("softwrap/none"),
                                 medium->recording().durable_image(), shape);
     EXPECT_TRUE(r.status.ok()) << r.status.message();
@@ -88,18 +88,18 @@ TEST(SoftWrapRounds, AWrapThatIsOpenAtASwitchStoresToBothTables) {
     d.put(0, 5);
     d.put(1, 50);
     std::atomic<int> wrong{0};
-    d.medium->before_home_write([&](std::uint64_t, const void* src, std::size_t n) {  // SOFTWRAP-1
+    d.medium->before_data_write([&](std::uint64_t, const void* src, std::size_t n) {  // SOFTWRAP-1
       std::uint64_t value = 0;
       if (n == 8) std::memcpy(&value, src, 8);
       if (value == 6 || value == 7 || (gives_up && value == 8)) ++wrong;
     });
-    auto& c = d.engine->context();
+    auto& c = d.engine->transaction();
     c.begin(true);
     c.write(d.word(0), 6);
     c.write(d.word(2), 6);  // none of them has an alias for it yet
     std::thread other([&] { d.engine->checkpoint().or_throw(); });
     d.await_period(1);
-    EXPECT_EQ(log::TableState::full, d.engine->tables().state(0));
+    EXPECT_EQ(papers::softwrap::TableState::full, d.engine->tables().state(0));
     EXPECT_EQ(6U, c.read(d.word(0)));
     EXPECT_EQ(50U, c.read(d.word(1)));
     c.write(d.word(0), 7);
@@ -123,20 +123,20 @@ TEST(SoftWrapRounds, AWrapThatIsOpenAtASwitchStoresToBothTables) {
     EXPECT_EQ(gives_up ? 5U : 8U, *d.word(0));
     EXPECT_EQ(gives_up ? 0U : 8U, *d.word(2));
     EXPECT_EQ(gives_up ? 5U : 8U, d.recovered(0));
-    d.medium->before_home_write({});
+    d.medium->before_data_write({});
     EXPECT_TRUE(d.engine->close().ok());
   }
 }
 
 // The same with objects, in pages that contain others' words, too.
-TEST(SoftWrapRounds, ObjectsGoHomeAndComeBackAtAnAbort) {
+TEST(SoftWrapRounds, ObjectsAreStoredAndComeBackAtAnAbort) {
   for (const bool gives_up : {false, true}) {
     Direct d;
     const std::vector<std::uint64_t> old(40, 1), fresh(40, 2);
     d.wrap([&](auto& c) { c.write_words(d.word(10), old.data(), old.size()); });
     d.put(12, 3);   // it is in the page
     d.put(60, 30);  // it is not in the page
-    auto& c = d.engine->context();
+    auto& c = d.engine->transaction();
     c.begin(true);
     c.write_words(d.word(5), fresh.data(), 30);
     std::thread other([&] { d.engine->checkpoint().or_throw(); });
@@ -169,7 +169,7 @@ TEST(SoftWrapRounds, ObjectsGoHomeAndComeBackAtAnAbort) {
 TEST(SoftWrapRounds, AWrapSeesOneSwitchAtMost) {
   Direct d;
   d.put(0, 1);
-  auto& c = d.engine->context();
+  auto& c = d.engine->transaction();
   c.begin(false);
   std::thread first([&] { (void)d.engine->checkpoint(); });
   d.await_period(1);
@@ -189,7 +189,7 @@ TEST(SoftWrapRounds, AWrapSeesOneSwitchAtMost) {
 
 TEST(SoftWrapRounds, ATableThatIsTooSmallForAWrapGrows) {
   Direct d;
-  auto& c = d.engine->context();
+  auto& c = d.engine->transaction();
   unsigned tries = 0;
   for (bool done = false; !done; ++tries) {
     ASSERT_LT(tries, 20U);
@@ -215,7 +215,7 @@ TEST(SoftWrapRounds, ATableThatIsTooSmallForAWrapGrows) {
 TEST(SoftWrapRounds, AWrapThatNeverEndsIsAbortedAndOthersReplayed) {
   Direct d(50);
   d.put(0, 1);
-  auto& c = d.engine->context();
+  auto& c = d.engine->transaction();
   c.begin(true);
   c.write(d.word(0), 9);
   c.write(d.word(1), 9);
@@ -255,7 +255,7 @@ TEST(SoftWrapRounds, AWrapThatNeverEndsIsAbortedAndOthersReplayed) {
 // A wrap that ends between the two thresholds is not aborted.
 TEST(SoftWrapRounds, AWrapThatEndsLateIsNotAborted) {
   Direct d(200);
-  auto& c = d.engine->context();
+  auto& c = d.engine->transaction();
   c.begin(true);
   c.write(d.word(0), 9);
   std::thread other([&] {
@@ -279,7 +279,7 @@ TEST(SoftWrapRounds, AWrapThatMakesNoCallDoesNotBlockTheOthersForEver) {
   for (const bool closes : {false, true}) {
     Direct d(20);
     d.put(0, 1);
-    auto& c = d.engine->context();
+    auto& c = d.engine->transaction();
     c.begin(true);
     c.write(d.word(0), 9);
     std::thread([&] {
@@ -289,7 +289,7 @@ TEST(SoftWrapRounds, AWrapThatMakesNoCallDoesNotBlockTheOthersForEver) {
       EXPECT_EQ(4U, d.get(3));
       Code code = Code::ok;
       for (std::size_t w = 5; w < 100 && code == Code::ok; ++w) {
-        auto& mine = d.engine->context();
+        auto& mine = d.engine->transaction();
         mine.begin(true);
         try {
           mine.write(d.word(w), w);

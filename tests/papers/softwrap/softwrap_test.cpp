@@ -45,21 +45,21 @@ TEST_P(SoftWrap, CostsWhatTheTableSays) {
   for (const std::uint64_t n : {1, 3, 8, 10, 15, 20, 40}) {
     const std::uint64_t fences = medium.my_fences(), lines = medium.my_streamed_lines(),
                         logged = pool.stats().log_bytes;
-    std::uint64_t fences_at_home = 0, at_home = 0;
-    medium.before_home_write(
+    std::uint64_t fences_of_data = 0, of_data = 0;
+    medium.before_data_write(
         [&, self = std::this_thread::get_id()](std::uint64_t, const void*, std::size_t) {
           if (std::this_thread::get_id() != self) return;
-          if (at_home++ == 0) fences_at_home = medium.my_fences() - fences;
+          if (of_data++ == 0) fences_of_data = medium.my_fences() - fences;
         });
     pool.update([&](auto& tx, Words& r) {
       for (std::size_t w = 0; w < n; ++w) tx(r.word[w * 8]) = n;
     });
-    medium.before_home_write({});
+    medium.before_data_write({});
     EXPECT_EQ((12 * n + 8 + 63) / 64, medium.my_streamed_lines() - lines) << n;
     EXPECT_EQ((12 * n + 8 + 63) / 64 * 64, pool.stats().log_bytes - logged) << n;
     EXPECT_EQ(1U, medium.my_fences() - fences) << n;
-    EXPECT_EQ(for_all() ? 0 : n, at_home) << n;
-    EXPECT_EQ(for_all() ? 0U : 1U, fences_at_home) << n;
+    EXPECT_EQ(for_all() ? 0 : n, of_data) << n;
+    EXPECT_EQ(for_all() ? 0U : 1U, fences_of_data) << n;
   }
 }
 
@@ -76,7 +76,7 @@ TEST_P(SoftWrap, ReadsCostTheMediumNothing) {
   EXPECT_EQ(0U, after.stores + after.streamed_lines + after.flushed_lines + after.fences);
 }
 
-TEST_P(SoftWrap, HomeHasNothingOfAnOpenWrap) {
+TEST_P(SoftWrap, TheDataRegionHasNothingOfAnOpenWrap) {
   auto rig = open_rig<Words>(GetParam(), small());
   rig.pool.update([&](auto& tx, Words& r) {
     for (std::uint64_t v = 1; v <= 3; ++v) {

@@ -19,8 +19,8 @@ namespace {
 using softwrap_region::Variables;
 using softwrap_region::Wraps;
 
-std::vector<Entry> forms() {
-  return engines_that([](const Entry& e) { return is_softwrap(e) && !isolates(e); });
+std::vector<EngineInfo> forms() {
+  return engines_that([](const EngineInfo& e) { return is_softwrap(e) && !isolates(e); });
 }
 
 class WrapCalls : public EngineTest {

@@ -18,10 +18,10 @@
 namespace perdure::test {
 namespace {
 
-using log::WrapControl;
-using log::WrapLog;
-using log::WrapPlace;
-using log::WrapScan;
+using papers::softwrap::WrapControl;
+using papers::softwrap::WrapLog;
+using papers::softwrap::WrapPlace;
+using papers::softwrap::WrapScan;
 
 /// A log of three buckets on a recording medium.
 struct Rig {
@@ -30,7 +30,7 @@ struct Rig {
     medium::RecordingOptions options;
     place = {4096, 64 + 3 * bucket_lines * 64, 0x1234, epoch, 3};
     options.log_bytes = 8192 + place.bytes / 4096 * 4096;
-    options.home_bytes = 64 << 10;
+    options.data_bytes = 64 << 10;
     medium = medium::RecordingMedium::make(options, image).value();
     log = std::make_unique<WrapLog>(*medium, place);
     if (image.empty()) log->format(base).or_throw();
@@ -60,7 +60,7 @@ struct Rig {
 };
 
 using Words = std::map<std::uint64_t, std::uint64_t>;
-Words words_of(const Rig& rig, const log::WrapFound& wrap) {
+Words words_of(const Rig& rig, const papers::softwrap::WrapFound& wrap) {
   Words words;
   EXPECT_GE(WrapLog::entries(
                 *rig.medium, rig.place, wrap,
@@ -263,16 +263,16 @@ TEST(WrapLog, TakesWhatFitsAndNoMore) {
   const Rig rig;
   rig.log->open(0);
   std::uint64_t n = 0;
-  while (rig.log->fits(log::WrapRecord::entry_bytes)) rig.log->word(8 * n, n), ++n;
+  while (rig.log->fits(papers::softwrap::WrapRecord::entry_bytes)) rig.log->word(8 * n, n), ++n;
   EXPECT_LE(rig.log->capacity() - rig.log->bytes(), 128U);
   rig.log->close(1).or_throw();
   EXPECT_LE(rig.log->lines(), 100U);
   EXPECT_GE(rig.log->lines(), 98U);
   EXPECT_EQ(n, words_of(rig.cut(), rig.cut().scan().wraps.at(0)).size());
   rig.log->open(0);
-  EXPECT_FALSE(rig.log->fits(log::WrapRecord::entry_bytes));
+  EXPECT_FALSE(rig.log->fits(papers::softwrap::WrapRecord::entry_bytes));
   rig.log->open(1);
-  EXPECT_TRUE(rig.log->fits(log::WrapRecord::entry_bytes));
+  EXPECT_TRUE(rig.log->fits(papers::softwrap::WrapRecord::entry_bytes));
 }
 
 // LAW-10: what no crash can have made is reported, not read.
@@ -312,10 +312,10 @@ void make_close(const Rig& rig, std::vector<std::byte>& image, std::uint64_t n, 
   for (std::uint32_t at = static_cast<std::uint32_t>((56 - free) / 4 % 3);
        at + 3 <= (56 - free) / 4; at += 3)
     units[at] = at + 1;
-  std::uint64_t word = log::WrapClose{lines, id}.bits();
+  std::uint64_t word = papers::softwrap::WrapClose{lines, id}.bits();
   std::memcpy(&units[14], &word, 8);
   std::memcpy(line(n), units, 64);
-  log::WrapSum sum(rig.place.seed(0, 0), n + 1 - lines);
+  papers::softwrap::WrapSum sum(rig.place.seed(0, 0), n + 1 - lines);
   for (std::uint64_t i = n + 1 - lines; i < n; ++i) sum.add(line(i));
   if (free != 0) {
     const std::uint64_t right = sum.check(line(n), 56 - free, free) ^ (check ? 0 : 1);
@@ -390,7 +390,7 @@ TEST(WrapLog, AScanIsLinear) {
   std::vector<std::byte> image = rig.medium->durable_image();
   // Each line is the last one of the longest possible wrap.
   for (std::uint64_t n = 0; n < lines; ++n) {
-    const std::uint64_t word = log::WrapClose{4095, 7}.bits();
+    const std::uint64_t word = papers::softwrap::WrapClose{4095, 7}.bits();
     std::memcpy(&image[rig.place.bucket_at(0) + n * 64 + 56], &word, 8);
   }
   const WrapScan hostile = Rig(image, lines).scan();
@@ -421,9 +421,9 @@ std::vector<std::byte> first_form(WrapPlace& place, std::uint64_t wraps, std::ui
       std::memcpy(wrap + i * 12, &tag, 4);
       std::memcpy(wrap + i * 12 + 4, &value, 8);
     }
-    std::uint64_t word = log::WrapClose{lines, id}.bits();
+    std::uint64_t word = papers::softwrap::WrapClose{lines, id}.bits();
     std::memcpy(wrap + lines * 64 - 8, &word, 8);
-    log::FirstWrapSum sum(place.seed(0, 0), at);
+    papers::softwrap::FirstWrapSum sum(place.seed(0, 0), at);
     for (std::uint64_t i = 0; i + 1 < lines; ++i) sum.add(wrap + i * 64);
     word |= std::uint64_t{sum.close(wrap + (lines - 1) * 64)} << 32;
     std::memcpy(wrap + lines * 64 - 8, &word, 8);
@@ -490,7 +490,7 @@ TEST(WrapLog, AScanOfTheFirstFormHasABudget) {
   options.log_bytes = 1 << 20;
   std::vector<std::byte> image(options.log_bytes);
   for (std::uint64_t n = 0; n < place.lines(); ++n) {
-    const std::uint64_t word = log::WrapClose{4095, 7}.bits();
+    const std::uint64_t word = papers::softwrap::WrapClose{4095, 7}.bits();
     std::memcpy(&image[place.bucket_at(0) + n * 64 + 56], &word, 8);
   }
   const auto medium = medium::RecordingMedium::make(options, image).value();

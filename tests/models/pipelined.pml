@@ -8,8 +8,8 @@
  * Each transaction n stores n to both words of the pool. A state is therefore whole when both are
  * equal, and nothing acknowledged is lost when they are not below `durable`.
  *
- * Built with one of these it must fail: ACKNOWLEDGE_EARLY, COPY_WITHOUT_WAITING, HOME_UNFENCED,
- * RECYCLE_EARLY, ACCEPT_OLD_RECORDS, RECOVERY_GIVES_UP_EARLY. run_models.py does all of that.
+ * Built with one of these it must fail: ACKNOWLEDGE_EARLY, COPY_WITHOUT_WAITING, DATA_UNFENCED,
+ * TRUNCATE_EARLY, ACCEPT_OLD_RECORDS, RECOVERY_GIVES_UP_EARLY. run_models.py does all of that.
  */
 #define TRANSACTIONS 4
 #define SLOTS 2       /* records that the ring holds */
@@ -27,16 +27,16 @@ bool cut = false;
 /* number of the record in the slot, counted from 1; 0: none */
 byte record_d[SLOTS], record_p[SLOTS];
 byte last_d[SLOTS], last_p[SLOTS];       /* the last id in it */
-byte home_d[2], home_p[2];
-byte x_d = 0, x_p = NOTHING;             /* header: home holds every id up to it ... */
+byte data_d[2], data_p[2];
+byte x_d = 0, x_p = NOTHING;             /* header: the data region holds every id up to it ... */
 /* ... and the first record that counts (one line: both or neither) */
 byte head_d = 0, head_p = NOTHING;
 
 inline fence_home() {
   d_step {
-    if :: home_p[0] != NOTHING -> home_d[0] = home_p[0] :: else fi;
-    if :: home_p[1] != NOTHING -> home_d[1] = home_p[1] :: else fi;
-    home_p[0] = NOTHING; home_p[1] = NOTHING
+    if :: data_p[0] != NOTHING -> data_d[0] = data_p[0] :: else fi;
+    if :: data_p[1] != NOTHING -> data_d[1] = data_p[1] :: else fi;
+    data_p[0] = NOTHING; data_p[1] = NOTHING
   }
 }
 inline fence_header() {
@@ -92,12 +92,12 @@ proctype reproduce() provided (!cut) {
 #ifndef COPY_WITHOUT_WAITING
      (durable >= seen);
 #endif
-     home_p[0] = copy0;
-     home_p[1] = copy1;
-#ifndef HOME_UNFENCED
+     data_p[0] = copy0;
+     data_p[1] = copy1;
+#ifndef DATA_UNFENCED
      fence_home();
 #endif
-#ifdef RECYCLE_EARLY
+#ifdef TRUNCATE_EARLY
      head = first;
 #endif
      d_step { x_p = x; head_p = first };
@@ -112,10 +112,10 @@ inline settle() {
   do
   :: i < 2 ->
      if
-     :: home_p[i] != NOTHING -> home_d[i] = home_p[i]
+     :: data_p[i] != NOTHING -> data_d[i] = data_p[i]
      :: true
      fi;
-     home_p[i] = NOTHING; i++
+     data_p[i] = NOTHING; i++
   :: else -> break
   od;
   i = 0;
@@ -136,7 +136,7 @@ inline settle() {
   x_p = NOTHING; head_p = NOTHING; i = 0
 }
 
-/* Home from the records that count. At any of its steps it may be cut short. */
+/* The data region from the records that count. At any of its steps it may be cut short. */
 inline recover(again) {
   r = head_d; newest = x_d;
   do
@@ -148,9 +148,9 @@ inline recover(again) {
 #endif
       && r < head_d + SLOTS) ->
      newest = last_d[r % SLOTS];
-     home_p[0] = newest;
+     data_p[0] = newest;
      if :: again -> goto again_out :: true fi;
-     home_p[1] = newest;
+     data_p[1] = newest;
      if :: again -> goto again_out :: true fi;
      r++
   :: else -> break
@@ -174,14 +174,14 @@ proctype power() {
 again_out:
   settle();
   recover(false);
-  assert(home_d[0] == home_d[1]);    /* whole transactions, a prefix of them */
-  assert(home_d[0] >= durable)       /* with all that was acknowledged */
+  assert(data_d[0] == data_d[1]);    /* whole transactions, a prefix of them */
+  assert(data_d[0] >= durable)       /* with all that was acknowledged */
 }
 
 init {
   d_step {
     record_p[0] = NOTHING; record_p[1] = NOTHING; last_p[0] = NOTHING; last_p[1] = NOTHING;
-    home_p[0] = NOTHING; home_p[1] = NOTHING
+    data_p[0] = NOTHING; data_p[1] = NOTHING
   };
   atomic { run perform(); run persist(); run reproduce(); run power() }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Persister, where ids are stamps: transactions are merged by stamp as far as the TM says that all
-// are there, records count in numbers without a gap, and durable() is a stamp, which rises where
-// nothing had to be written too (PERSIST-2).
+// Persister, where ids are timestamps: transactions are merged by timestamp as far as the TM says
+// that all are there, records count in numbers without a gap, and durable() is a timestamp, which
+// rises where nothing had to be written too (PERSIST-2).
 #include <atomic>
 #include <barrier>
 #include <mutex>
@@ -13,10 +13,13 @@
 #include "testing/faulty_medium.hpp"
 #include "tests/log/suite.hpp"
 
-namespace perdure::log::testing {
+namespace perdure::papers::dudetm::testing {
 namespace {
 
-struct StampedPersister : ::testing::Test {
+using log::testing::RingOnMedium;
+using log::testing::scale;
+
+struct TimestampedPersister : ::testing::Test {
   static constexpr std::uint64_t start = 40;
   void open(std::size_t logs, std::uint64_t ring_bytes = 1 << 20,
             std::uint64_t max_group = 1 << 20) {
@@ -32,28 +35,28 @@ struct StampedPersister : ::testing::Test {
       persister.add(static_cast<int>(i), *volatile_logs.back());
     }
   }
-  void push(std::size_t log, std::uint64_t stamp) {
-    const std::uint64_t p[] = {entry_key(EntryKind::words, 64, 1), stamp};
+  void push(std::size_t log, std::uint64_t timestamp) {
+    const std::uint64_t p[] = {entry_key(EntryKind::words, 64, 1), timestamp};
     while (!volatile_logs[log]->fits(2)) std::this_thread::yield();
     volatile_logs[log]->prepare(2);
-    volatile_logs[log]->push(stamp, p, 2);
+    volatile_logs[log]->push(timestamp, p, 2);
   }
-  /// The stamps that the records say, in their order; and that they are numbered without a gap.
+  /// The timestamps that the records say, in their order; and that they are numbered without a gap.
   std::vector<std::uint64_t> recorded_stamps(std::uint64_t from = 0) {
-    std::vector<std::uint64_t> stamps;
+    std::vector<std::uint64_t> timestamps;
     std::uint64_t number = start;
     const Scan found = scan_ring(on->map, from, on->seed, 64, "test", [&](const RecordView& r) {
       ASSERT_TRUE(each_entry(r.words + header_words, r.payload_words(), [&](const Entry& e) {
         if (e.kind == EntryKind::end) {
           ASSERT_EQ(++number, e.values[0]);
         } else {
-          stamps.push_back(e.values[0]);
+          timestamps.push_back(e.values[0]);
         }
       }));
       ASSERT_EQ(number, r.id());
     });
     EXPECT_TRUE(found.damage.ok());
-    return stamps;
+    return timestamps;
   }
 
   std::unique_ptr<RingOnMedium> on;
@@ -64,7 +67,7 @@ struct StampedPersister : ::testing::Test {
 
 using Stamps = std::vector<std::uint64_t>;
 
-TEST_F(StampedPersister, MergesByStampAndNumbersInARow) {
+TEST_F(TimestampedPersister, MergesByTimestampAndNumbersInARow) {
   open(3);
   for (const std::uint64_t s : {100, 500, 900}) push(0, s);
   for (const std::uint64_t s : {200, 300, 1000}) push(2, s);
@@ -72,11 +75,11 @@ TEST_F(StampedPersister, MergesByStampAndNumbersInARow) {
   complete = 2000;
   EXPECT_EQ(Persister::Outcome::wrote, persister.step());
   EXPECT_EQ((Stamps{50, 100, 200, 300, 500, 600, 900, 1000}), recorded_stamps());
-  EXPECT_EQ(2000U, persister.durable()) << "a stamp";
+  EXPECT_EQ(2000U, persister.durable()) << "a timestamp";
   EXPECT_EQ(start + 8, persister.recorded()) << "a number";
 }
 
-TEST_F(StampedPersister, TakesNothingThatMayHaveAnOlderOneToCome) {
+TEST_F(TimestampedPersister, TakesNothingThatMayHaveAnOlderOneToCome) {
   open(2);
   push(0, 100);
   push(0, 300);
@@ -95,7 +98,7 @@ TEST_F(StampedPersister, TakesNothingThatMayHaveAnOlderOneToCome) {
   EXPECT_EQ(400U, persister.durable());
 }
 
-TEST_F(StampedPersister, DurableRisesWhereNothingHadToBeWritten) {
+TEST_F(TimestampedPersister, DurableRisesWhereNothingHadToBeWritten) {
   open(1);
   EXPECT_EQ(start, persister.durable());
   complete = 5000;
@@ -107,7 +110,7 @@ TEST_F(StampedPersister, DurableRisesWhereNothingHadToBeWritten) {
 }
 
 // A record that can take no more ends below F: durable() may say only what is in it.
-TEST_F(StampedPersister, AFullRecordIsDurableToItsLastStamp) {
+TEST_F(TimestampedPersister, AFullRecordIsDurableToItsLastTimestamp) {
   open(1, 1 << 20, 512);
   for (std::uint64_t i = 1; i <= 60; ++i) push(0, i * 100);
   complete = 10000;
@@ -119,7 +122,7 @@ TEST_F(StampedPersister, AFullRecordIsDurableToItsLastStamp) {
   EXPECT_EQ(60U, recorded_stamps().size());
 }
 
-TEST_F(StampedPersister, AGroupThatIsNotWrittenIsNotDurable) {
+TEST_F(TimestampedPersister, AGroupThatIsNotWrittenIsNotDurable) {
   open(1);
   persister.configure(Grouping{10, false, 64 << 20, [] { return Status(); }});
   push(0, 100);
@@ -134,7 +137,7 @@ TEST_F(StampedPersister, AGroupThatIsNotWrittenIsNotDurable) {
   EXPECT_EQ(1U, persister.groups());
 }
 
-TEST_F(StampedPersister, AMediumThatFailsLetsNothingRise) {
+TEST_F(TimestampedPersister, AMediumThatFailsLetsNothingRise) {
   RingOnMedium plain(1 << 16);
   auto faulty = std::make_unique<medium::FaultyMedium>(std::move(plain.medium));
   Ring ring;
@@ -152,9 +155,9 @@ TEST_F(StampedPersister, AMediumThatFailsLetsNothingRise) {
   EXPECT_EQ(start, persister.durable());
 }
 
-// Threads draw rising stamps as a TM's do: each shows a lower bound before it draws, and its log
-// has the transaction before it shows none.
-TEST_F(StampedPersister, WritesEveryTransactionOnceInStampOrderUnderThreads) {
+// Threads draw rising timestamps as a TM's do: each shows a lower bound before it draws, and its
+// log has the transaction before it shows none.
+TEST_F(TimestampedPersister, WritesEveryTransactionOnceInTimestampOrderUnderThreads) {
   constexpr std::size_t n = 3;
   open(n, 1 << 22);
   std::atomic<std::uint64_t> time{start};
@@ -175,12 +178,12 @@ TEST_F(StampedPersister, WritesEveryTransactionOnceInStampOrderUnderThreads) {
       for (std::uint64_t i = 0; i < each; ++i) {
         pending[me] = time.load() + 1;
         if (random() % 64 == 0) std::this_thread::yield();
-        const std::uint64_t stamp = time.fetch_add(1 + random() % 7) + 1;
-        push(me, stamp);
+        const std::uint64_t timestamp = time.fetch_add(1 + random() % 7) + 1;
+        push(me, timestamp);
         pending[me] = ~std::uint64_t{0};
         if (random() % 4 == 0) {
-          ASSERT_TRUE(persister.wait(stamp).ok());
-          ASSERT_GE(persister.durable(), stamp);
+          ASSERT_TRUE(persister.wait(timestamp).ok());
+          ASSERT_GE(persister.durable(), timestamp);
         }
       }
     });
@@ -193,4 +196,4 @@ TEST_F(StampedPersister, WritesEveryTransactionOnceInStampOrderUnderThreads) {
 }
 
 }  // namespace
-}  // namespace perdure::log::testing
+}  // namespace perdure::papers::dudetm::testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Entry: a registered instance as data: what opening, tools and tests need to know about it without
-// its types.
+// EngineInfo: a registered instance as data: what opening, tools and tests need to know about it
+// without its types.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ struct InstanceName {
   std::string_view family;  ///< "shadow"
 };
 
-struct Entry {
+struct EngineInfo {
   std::string_view name, family;
   std::string_view tm;  ///< "stm": tm::Stm::name
   Isolation isolation;
@@ -44,7 +44,7 @@ struct Entry {
 
 /// Recovers a pool with its engine. Calls `plan.progress` for the beginning and the end, and the
 /// engine calls it in between; it is not called for a pool that was closed.
-inline Status recover(const Entry& entry, pool::OpenPool& file, Recovery& report,
+inline Status recover(const EngineInfo& entry, pool::OpenPool& file, Recovery& report,
                       const log::RecoveryPlan& plan) {
   using Stage = log::RecoveryProgress::Stage;
   const pool::Header& header = file.header();
@@ -76,10 +76,10 @@ Status recover_by(pool::OpenPool& file, Recovery& report) {
 
 /// Returns the entry of one of an instance's names.
 template <class Instance>
-Entry entry_of(const InstanceName& n) {
+EngineInfo entry_of(const InstanceName& n) {
   using E = typename Instance::type;
-  Entry e{n.name,       n.family,       E::tm_name, Instance::isolation, E::view_policy,
-          &E::identity, &recover_by<E>, nullptr,    E::ring_records};
+  EngineInfo e{n.name,       n.family,       E::tm_name, Instance::isolation, E::view_policy,
+               &E::identity, &recover_by<E>, nullptr,    E::ring_records};
   if constexpr (requires(pool::OpenPool& f) { E::prepare_log(f); }) e.prepare_log = &E::prepare_log;
   if constexpr (requires { E::paged; }) e.pages = E::paged;
   if constexpr (requires(const Config& c) { E::limits_shadow(c); })
@@ -91,9 +91,9 @@ Entry entry_of(const InstanceName& n) {
 
 /// Adds an instance's entries: one for each of its names.
 template <class Instance>
-void add_entries(std::vector<Entry>& all) {
+void add_entries(std::vector<EngineInfo>& all) {
   if constexpr (requires { Instance::entries(); }) {
-    for (const Entry& e : Instance::entries()) all.push_back(e);
+    for (const EngineInfo& e : Instance::entries()) all.push_back(e);
   } else {
     for (const InstanceName& n : Instance::names) all.push_back(entry_of<Instance>(n));
   }

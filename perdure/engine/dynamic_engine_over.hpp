@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An engine behind Any's virtual calls, and register_engines(), which adds the instances of a list
-// to those that any_engine chooses from. Only sources that register engines include this: each
-// engine is compiled there.
+// An engine behind DynamicEngine's virtual calls, and register_engines(), which adds the instances
+// of a list to those that any_engine chooses from. Only sources that register engines include this:
+// each engine is compiled there.
 #pragma once
 
 #include <memory>
 
-#include "perdure/engine/any.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/engine/instance.hpp"
 
 namespace perdure::engine {
 
 template <class E>
-class ContextOver final : public Any::Context {
-  using Inner = typename E::Context;
+class DynamicTransactionOver final : public DynamicEngine::Transaction {
+  using Inner = typename E::Transaction;
 
  public:
-  explicit ContextOver(Inner& inner) noexcept : inner_(inner) {}
+  explicit DynamicTransactionOver(Inner& inner) noexcept : inner_(inner) {}
   [[nodiscard]] Inner& inner() noexcept { return inner_; }
 
   void begin(bool update) override { inner_.begin(update); }
@@ -52,18 +52,19 @@ class ContextOver final : public Any::Context {
 };
 
 template <class E>
-class Over final : public Any::Behind {
+class Over final : public DynamicEngine::Implementation {
  public:
   Over(pool::OpenPool& file, const Config& config, const Recovery& recovery)
       : engine_(file, config, recovery) {}
 
-  Any::Context& context() override {
+  DynamicEngine::Transaction& transaction() override {
     // Both are looked up by the same thread slot.
-    return contexts_.get(
-        [this](int) { return std::make_unique<ContextOver<E>>(engine_.context()); });
+    return transactions_.get(
+        [this](int) { return std::make_unique<DynamicTransactionOver<E>>(engine_.transaction()); });
   }
-  void wait_for_log_space(Any::Context& context, LogSpace needed) override {
-    engine_.wait_for_log_space(static_cast<ContextOver<E>&>(context).inner(), needed);
+  void wait_for_log_space(DynamicEngine::Transaction& transaction, LogSpace needed) override {
+    engine_.wait_for_log_space(static_cast<DynamicTransactionOver<E>&>(transaction).inner(),
+                               needed);
   }
   Status wait(std::uint64_t id) override { return engine_.wait(id); }
   std::uint64_t durable_id() const noexcept override { return engine_.durable_id(); }
@@ -75,12 +76,12 @@ class Over final : public Any::Behind {
 
  private:
   E engine_;
-  Contexts<ContextOver<E>> contexts_;
+  Transactions<DynamicTransactionOver<E>> transactions_;
 };
 
 template <class E>
-std::unique_ptr<Any::Behind> make_over(pool::OpenPool& file, const Config& config,
-                                       const Recovery& recovery) {
+std::unique_ptr<DynamicEngine::Implementation> make_over(pool::OpenPool& file, const Config& config,
+                                                         const Recovery& recovery) {
   return std::make_unique<Over<E>>(file, config, recovery);
 }
 
@@ -96,7 +97,9 @@ void each_entry(engines<Instances...>, F&& f) {
 /// Registers the instances of a list for any_engine, in their order (register_engine).
 template <class List>
 void register_engines(List list) noexcept {
-  each_entry(list, [](const Entry& entry, Any::Make make) { register_engine(entry, make); });
+  each_entry(list, [](const EngineInfo& entry, DynamicEngine::Make make) {
+    register_engine(entry, make);
+  });
 }
 
 }  // namespace perdure::engine

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Any: an engine chosen at run time, by name, among all registered instances: Pool<Root,
+// DynamicEngine: an engine chosen at run time, by name, among all registered instances: Pool<Root,
 // engines<any_engine>> compiles a lambda once for all of them. An access costs a virtual call
 // (about 1 ns more). Tests, tools and language bindings are built on it; a program that knows its
 // engine lists that engine instead.
 //
 // On request (Config::trace, PERDURE_TRACE) the accesses are recorded: workload_recorder.hpp.
-// registered() is the registry as data. Any is compiled once, in any.cpp: this header includes no
-// engine.
+// registered() is the registry as data. DynamicEngine is compiled once, in dynamic_engine.cpp: this
+// header includes no engine.
 // Thread safety: that of the engine behind it.
 #pragma once
 
@@ -16,19 +16,19 @@
 #include <string_view>
 
 #include "perdure/engine/engine_base.hpp"
-#include "perdure/engine/entry.hpp"
+#include "perdure/engine/engine_info.hpp"
 
 namespace perdure::engine {
 
-class Any {
+class DynamicEngine {
  public:
-  /// One thread's transaction. The concept Engine (engine.hpp) and ContextBase (context.hpp) say
-  /// what the calls mean.
-  class Context {
+  /// One thread's transaction. The concept Engine (engine.hpp) and TransactionBase
+  /// (transaction.hpp) say what the calls mean.
+  class Transaction {
    public:
-    Context(const Context&) = delete;
-    Context& operator=(const Context&) = delete;
-    virtual ~Context() = default;
+    Transaction(const Transaction&) = delete;
+    Transaction& operator=(const Transaction&) = delete;
+    virtual ~Transaction() = default;
     virtual void begin(bool update) = 0;
     [[nodiscard]] virtual bool inside() const noexcept = 0;
     [[nodiscard]] virtual bool in_view() const noexcept = 0;
@@ -50,18 +50,18 @@ class Any {
     virtual std::uint64_t end_direct_view(bool bound) = 0;
 
    protected:
-    Context() = default;
+    Transaction() = default;
   };
 
   /// An engine behind virtual calls.
-  class Behind {
+  class Implementation {
    public:
-    Behind() = default;
-    Behind(const Behind&) = delete;
-    Behind& operator=(const Behind&) = delete;
-    virtual ~Behind() = default;
-    virtual Context& context() = 0;
-    virtual void wait_for_log_space(Context& context, LogSpace needed) = 0;
+    Implementation() = default;
+    Implementation(const Implementation&) = delete;
+    Implementation& operator=(const Implementation&) = delete;
+    virtual ~Implementation() = default;
+    virtual Transaction& transaction() = 0;
+    virtual void wait_for_log_space(Transaction& transaction, LogSpace needed) = 0;
     virtual Status wait(std::uint64_t id) = 0;
     [[nodiscard]] virtual std::uint64_t durable_id() const noexcept = 0;
     [[nodiscard]] virtual bool strict() const noexcept = 0;
@@ -71,39 +71,39 @@ class Any {
     [[nodiscard]] virtual EngineBase& core() noexcept = 0;
   };
 
-  using Make = std::unique_ptr<Behind> (*)(pool::OpenPool&, const Config&, const Recovery&);
+  using Make = std::unique_ptr<Implementation> (*)(pool::OpenPool&, const Config&, const Recovery&);
 
   /// Makes the engine that `config.instance` names.
-  Any(pool::OpenPool& file, const Config& config, const Recovery& recovery);
+  DynamicEngine(pool::OpenPool& file, const Config& config, const Recovery& recovery);
 
-  Context& context() { return behind_->context(); }
-  void wait_for_log_space(Context& context, LogSpace needed) {
-    behind_->wait_for_log_space(context, needed);
+  Transaction& transaction() { return engine_->transaction(); }
+  void wait_for_log_space(Transaction& transaction, LogSpace needed) {
+    engine_->wait_for_log_space(transaction, needed);
   }
-  Status wait(std::uint64_t id) { return behind_->wait(id); }
-  [[nodiscard]] std::uint64_t durable_id() const noexcept { return behind_->durable_id(); }
-  [[nodiscard]] bool strict() const noexcept { return behind_->strict(); }
-  Status checkpoint() { return behind_->checkpoint(); }
-  Status close() { return behind_->close(); }
-  Stats stats() { return behind_->stats(); }
-  [[nodiscard]] EngineBase& core() noexcept { return behind_->core(); }
+  Status wait(std::uint64_t id) { return engine_->wait(id); }
+  [[nodiscard]] std::uint64_t durable_id() const noexcept { return engine_->durable_id(); }
+  [[nodiscard]] bool strict() const noexcept { return engine_->strict(); }
+  Status checkpoint() { return engine_->checkpoint(); }
+  Status close() { return engine_->close(); }
+  Stats stats() { return engine_->stats(); }
+  [[nodiscard]] EngineBase& core() noexcept { return engine_->core(); }
 
  private:
-  std::unique_ptr<Behind> behind_;
+  std::unique_ptr<Implementation> engine_;
 };
 
 /// Returns the instances that any_engine chooses from: the product's (registry.hpp), then those
 /// that were registered. The span stays valid, and does not include later registrations. Any thread
 /// may call it.
-std::span<const Entry> registered();
+std::span<const EngineInfo> registered();
 /// Adds an instance, unless there is one of its name; what its strings point at must stay valid.
-/// register_engines() in any_over.hpp does it for a list of instances. Any thread may call it.
-/// There can be 128 instances: one more ends the process.
-void register_engine(const Entry& entry, Any::Make make) noexcept;
+/// register_engines() in dynamic_engine_over.hpp does it for a list of instances. Any thread may
+/// call it. There can be 128 instances: one more ends the process.
+void register_engine(const EngineInfo& entry, DynamicEngine::Make make) noexcept;
 /// Finds an instance by name; null if there is none.
-const Entry* find_instance(std::string_view name);
+const EngineInfo* find_instance(std::string_view name);
 /// Finds the first of a family, by the name in a pool's header; null if there is none.
-const Entry* find_family(std::string_view family);
+const EngineInfo* find_family(std::string_view family);
 
 }  // namespace perdure::engine
 
@@ -112,9 +112,9 @@ namespace perdure {
 /// For Pool<Root, engines<any_engine>>: Options::engine names one of all registered instances.
 struct any_engine {
   /// The engine: one behind virtual calls.
-  using type = engine::Any;
+  using type = engine::DynamicEngine;
   /// All instances that are registered now.
-  static std::span<const engine::Entry> entries() { return engine::registered(); }
+  static std::span<const engine::EngineInfo> entries() { return engine::registered(); }
 };
 
 }  // namespace perdure

@@ -17,15 +17,15 @@ std::uint64_t place(std::uint64_t n, std::uint64_t i) {
   return (n * 37 + i * (words / a_transaction)) % words;
 }
 
-class Settlement : public EngineTest {};
-std::vector<Entry> replaying() {
-  return engines_that([](const Entry& e) { return is_dudetm(e) && isolates(e); });
+class DudetmCheckpoint : public EngineTest {};
+std::vector<EngineInfo> replaying() {
+  return engines_that([](const EngineInfo& e) { return is_dudetm(e) && isolates(e); });
 }
-ENGINE_SUITE(Settlement, replaying);
+ENGINE_SUITE(DudetmCheckpoint, replaying);
 
 // Transaction n stores n to four words, lines apart. At whatever instant the power fails, exactly a
 // prefix is present.
-TEST_P(Settlement, LeavesAPrefixWhereverThePowerIsCut) {
+TEST_P(DudetmCheckpoint, LeavesAPrefixWhereverThePowerIsCut) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
     Shape shape;
     shape.threads = 1;

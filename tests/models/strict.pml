@@ -10,7 +10,7 @@
  * that had read what is lost), and of each thread at least what was acknowledged to it.
  *
  * Built with one of these it must fail: RELEASE_BEFORE_FENCE, ACKNOWLEDGE_EARLY, QUIET_IS_CLOCK,
- * COPY_OWNED, RECYCLE_EARLY, HOME_UNFENCED. run_models.py does all of that.
+ * COPY_OWNED, TRUNCATE_EARLY, DATA_UNFENCED. run_models.py does all of that.
  */
 #define FIRST 2       /* transactions of thread 0 */
 #define SECOND 1      /* of thread 1 */
@@ -32,7 +32,7 @@ bool cut = false;
 /* The medium: durable, and stored since then (NOTHING: nothing stored since). Slot s of ring r is
  * at r * SLOTS + s. */
 byte number_d[2], number_p[2], id_d[2], id_p[2], value_d[2], value_p[2];
-byte home_d[4], home_p[4];
+byte data_d[4], data_p[4];
 byte x_d = 0, x_p = NOTHING;
 byte head_d[2], head_p[2];
 
@@ -51,11 +51,11 @@ inline fence_ring(r) {
 }
 inline fence_home() {
   d_step {
-    if :: home_p[0] != NOTHING -> home_d[0] = home_p[0] :: else fi;
-    if :: home_p[1] != NOTHING -> home_d[1] = home_p[1] :: else fi;
-    if :: home_p[2] != NOTHING -> home_d[2] = home_p[2] :: else fi;
-    if :: home_p[3] != NOTHING -> home_d[3] = home_p[3] :: else fi;
-    home_p[0] = NOTHING; home_p[1] = NOTHING; home_p[2] = NOTHING; home_p[3] = NOTHING
+    if :: data_p[0] != NOTHING -> data_d[0] = data_p[0] :: else fi;
+    if :: data_p[1] != NOTHING -> data_d[1] = data_p[1] :: else fi;
+    if :: data_p[2] != NOTHING -> data_d[2] = data_p[2] :: else fi;
+    if :: data_p[3] != NOTHING -> data_d[3] = data_p[3] :: else fi;
+    data_p[0] = NOTHING; data_p[1] = NOTHING; data_p[2] = NOTHING; data_p[3] = NOTHING
   }
 }
 inline fence_header() {
@@ -130,18 +130,18 @@ proctype reproduce() provided (!cut) {
 #endif
      };
 #ifdef COPY_OWNED
-     home_p[3] = bits; home_p[0] = a; home_p[1] = b; home_p[2] = c;
+     data_p[3] = bits; data_p[0] = a; data_p[1] = b; data_p[2] = c;
 #else
-     home_p[3] = bits;
-     atomic { !owned[0] -> home_p[0] = a };  /* lines of one transaction may be copied apart */
-     atomic { !owned[0] -> home_p[1] = b };
-     atomic { !owned[1] -> home_p[2] = c };
+     data_p[3] = bits;
+     atomic { !owned[0] -> data_p[0] = a };  /* lines of one transaction may be copied apart */
+     atomic { !owned[0] -> data_p[1] = b };
+     atomic { !owned[1] -> data_p[2] = c };
 #endif
-#ifndef HOME_UNFENCED
+#ifndef DATA_UNFENCED
      fence_home();
 #endif
      d_step { after(0, h0); after(1, h1) };
-#ifdef RECYCLE_EARLY
+#ifdef TRUNCATE_EARLY
      head[0] = h0; head[1] = h1;
 #endif
      d_step { x_p = x; head_p[0] = h0; head_p[1] = h1 };
@@ -156,8 +156,8 @@ inline settle() {
   i = 0;
   do
   :: i < 4 ->
-     if :: home_p[i] != NOTHING -> home_d[i] = home_p[i] :: true fi;
-     home_p[i] = NOTHING; i++
+     if :: data_p[i] != NOTHING -> data_d[i] = data_p[i] :: true fi;
+     data_p[i] = NOTHING; i++
   :: else -> break
   od;
   i = 0;
@@ -187,11 +187,11 @@ inline recover(again) {
      :: f < head_d[r] + SLOTS && number_d[r * SLOTS + f % SLOTS] == f + 1 ->
         if
         :: id_d[r * SLOTS + f % SLOTS] > x_d && r == 0 ->
-           home_p[0] = value_d[f % SLOTS];
+           data_p[0] = value_d[f % SLOTS];
            if :: again -> goto again_out :: true fi;
-           home_p[1] = value_d[f % SLOTS];
-           home_p[3] = value_d[f % SLOTS]
-        :: id_d[r * SLOTS + f % SLOTS] > x_d && r == 1 -> home_p[2] = value_d[SLOTS + f % SLOTS]
+           data_p[1] = value_d[f % SLOTS];
+           data_p[3] = value_d[f % SLOTS]
+        :: id_d[r * SLOTS + f % SLOTS] > x_d && r == 1 -> data_p[2] = value_d[SLOTS + f % SLOTS]
         :: else
         fi;
         if :: again -> goto again_out :: true fi;
@@ -213,16 +213,16 @@ proctype power() {
 again_out:
   settle();
   recover(false);
-  assert(home_d[0] == home_d[1] && home_d[0] == home_d[3]);
-  assert(home_d[0] >= told[0]);
-  assert(home_d[2] >= told[1]);
-  assert(home_d[2] <= home_d[0])
+  assert(data_d[0] == data_d[1] && data_d[0] == data_d[3]);
+  assert(data_d[0] >= told[0]);
+  assert(data_d[2] >= told[1]);
+  assert(data_d[2] <= data_d[0])
 }
 
 init {
   d_step {
     number_p[0] = NOTHING; number_p[1] = NOTHING;
-    home_p[0] = NOTHING; home_p[1] = NOTHING; home_p[2] = NOTHING; home_p[3] = NOTHING
+    data_p[0] = NOTHING; data_p[1] = NOTHING; data_p[2] = NOTHING; data_p[3] = NOTHING
   };
   atomic { run first(); run second(); run reproduce(); run power() }
 }

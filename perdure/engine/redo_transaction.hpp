@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RedoContext: the commit of a RedoEngine's transaction, in both orders, and what it needs: the
+// RedoTransaction: the commit of a RedoEngine's transaction, in both orders, and what it needs: the
 // redo record that the transaction's stores are gathered in, its log, and its volatile log. The
 // stores are the engine's own: write(), write_words(), alloc() and free() put each into record_
 // (SHADOW-2) before they store it through tm_, and commit() chooses between commit_read_only(),
@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <mutex>
 
-#include "perdure/engine/context.hpp"
 #include "perdure/engine/redo_engine.hpp"
+#include "perdure/engine/transaction.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/log/ring.hpp"
@@ -21,8 +21,8 @@ namespace perdure::engine {
 
 /// `Engine` is a RedoEngine over `Tm` and `Writer`; it knows the pool's commit order.
 template <class Engine, class Tm, class Writer>
-class RedoContext : public ContextBase<Tm> {
-  using Base = ContextBase<Tm>;
+class RedoTransaction : public TransactionBase<Tm> {
+  using Base = TransactionBase<Tm>;
 
  public:
   void rollback() noexcept { (void)roll_back(); }
@@ -33,8 +33,8 @@ class RedoContext : public ContextBase<Tm> {
 
   /// `marks` receives the lines that heap ops change; null where the data region is not written
   /// from the mapping. `volatile_words` and `unbounded` are the volatile log's (volatile_log.hpp).
-  RedoContext(Engine& engine, int slot, const Marks* marks, std::uint64_t volatile_words,
-              bool unbounded)
+  RedoTransaction(Engine& engine, int slot, const Marks* marks, std::uint64_t volatile_words,
+                  bool unbounded)
       : Base(engine.tm_, engine.core_, slot),
         engine_(engine),
         use_(engine.rings_, slot),
@@ -47,7 +47,7 @@ class RedoContext : public ContextBase<Tm> {
     if (!core_.file.read_only() && !engine.strict_ && slot < base::max_threads)
       engine.writer_.add(slot, volatile_);
   }
-  ~RedoContext() = default;
+  ~RedoTransaction() = default;
 
   /// Takes back what the transaction stored. False: nothing was done, because it has committed
   /// (what failed came after) or the process is a forked child.

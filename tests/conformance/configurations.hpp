@@ -9,7 +9,7 @@
 
 namespace perdure::conformance {
 
-struct Way {
+struct Configuration {
   const char* name;
   Durability durability;
   /// Appends of 4 KiB, fences that are syncs.
@@ -17,16 +17,16 @@ struct Way {
   /// Whether an update returns when it is durable.
   [[nodiscard]] constexpr bool waits() const noexcept { return durability != async; }
 };
-inline constexpr Way ways[] = {{"durable", durable, false},
-                               {"group", group, false},
-                               {"async", async, false},
-                               {"file", durable, true},
-                               {"file-async", async, true}};
+inline constexpr Configuration configurations[] = {{"durable", durable, false},
+                                                   {"group", group, false},
+                                                   {"async", async, false},
+                                                   {"file", durable, true},
+                                                   {"file-async", async, true}};
 
 /// The bytes of a ring that wraps every few steps of a workload. undo logs one line at a time, on a
 /// file one block; REWIND one record per word, in buckets, and with two layers two nodes per
 /// transaction.
-inline std::uint64_t small_ring(const engine::Entry& e, bool like_a_file) {
+inline std::uint64_t small_ring(const engine::EngineInfo& e, bool like_a_file) {
   if (test::is_undo(e)) return like_a_file ? 1 << 20 : 16384;
   if (test::is_blurred(e)) return 16384;
   if (test::is_softwrap(e)) return test::aliases_for_all(e) ? 24576 : 16384;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The part of a context that all engines share: one thread's transaction as engine::run and the API
-// see it, up to the writes and the commit, which each engine implements. README.md says what an
-// engine adds.
+// The part of a transaction that all engines share: what engine::run and the API see of it, up to
+// the writes and the commit, which each engine implements. A thread has one object per pool, which
+// is its transactions, one after another. README.md says what an engine adds.
 // Thread safety: used by its thread alone.
 #pragma once
 
@@ -15,10 +15,10 @@
 namespace perdure::engine {
 
 template <class Tm>
-class ContextBase {
+class TransactionBase {
  public:
-  ContextBase(const ContextBase&) = delete;
-  ContextBase& operator=(const ContextBase&) = delete;
+  TransactionBase(const TransactionBase&) = delete;
+  TransactionBase& operator=(const TransactionBase&) = delete;
 
   void begin(bool update) {
     if (__builtin_expect(core_.state() != 0, 0) &&
@@ -51,7 +51,7 @@ class ContextBase {
   /// begin(false) is needed.
   [[nodiscard]] [[gnu::always_inline]] bool try_direct_view() noexcept {
     if (__builtin_expect(inside_ || core_.state() != 0, 0)) return false;
-    if constexpr (!tm::has_direct_views<typename Tm::Context>)
+    if constexpr (!tm::has_direct_views<typename Tm::Transaction>)
       return false;
     else if (!tm_.try_direct_view())
       return false;
@@ -61,12 +61,12 @@ class ContextBase {
   }
   [[gnu::always_inline]] void leave_direct_view() noexcept {
     inside_ = false;
-    if constexpr (tm::has_direct_views<typename Tm::Context>) tm_.end_direct_view();
+    if constexpr (tm::has_direct_views<typename Tm::Transaction>) tm_.end_direct_view();
   }
   /// Returns the id that bounds what the view saw if `bound` is set, otherwise 0.
   [[gnu::always_inline]] std::uint64_t end_direct_view(bool bound) {
     std::uint64_t seen = 0;
-    if constexpr (tm::has_direct_views<typename Tm::Context>)
+    if constexpr (tm::has_direct_views<typename Tm::Transaction>)
       if (bound) seen = tm_.seen();
     leave_direct_view();
     count_read();
@@ -74,15 +74,15 @@ class ContextBase {
   }
 
  protected:
-  ContextBase(typename Tm::Shared& shared, EngineBase& core, int slot)
+  TransactionBase(typename Tm::Shared& shared, EngineBase& core, int slot)
       : tm_(shared, slot),
         core_(core),
         row_(core.rows[static_cast<std::size_t>(slot)]),
         heap_(core.file.heap()),
         view_(core.file.view()),
-        max_home_(core.file.header().max_home_bytes),
+        max_data_(core.file.header().max_data_bytes),
         shows_(core.config.fence_is_sync) {}
-  ~ContextBase() = default;
+  ~TransactionBase() = default;
 
   [[nodiscard]] std::uint64_t offset_of(const void* a) const noexcept {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(a) - view_);
@@ -125,7 +125,7 @@ class ContextBase {
   ///   persist(id)  Makes the transaction durable, as above: its log, then what it stores to the
   ///                data region. Each engine decides the order of the heap's bits, fences and
   ///                locks.
-  ///   finish()     Ends the context's transaction, after its locks are released: it clears
+  ///   finish()     Ends the transaction, after its locks are released: it clears
   ///                inside_, ops_ and what the engine has gathered.
   /// Returns the id. Throws what prepare() and the TM's commit throw. Throws error(poisoned) after
   /// the end where the transaction, or one that it depends on, may be lost.
@@ -149,7 +149,7 @@ class ContextBase {
   template <class Target>
   void apply_heap_ops(Target& target) {
     for (const auto& op : ops_) {
-      pool::apply_op(target, op, max_home_);
+      pool::apply_op(target, op, max_data_);
       heap_.note_applied(op);
     }
   }
@@ -162,13 +162,13 @@ class ContextBase {
     ops_.release(heap_);
   }
 
-  typename Tm::Context tm_;
+  typename Tm::Transaction tm_;
   bool inside_ = false, update_ = false;
   EngineBase& core_;
   ThreadCounters& row_;
   pool::Heap& heap_;
   std::byte* const view_;
-  const std::uint64_t max_home_;
+  const std::uint64_t max_data_;
   ShowTimer shows_;
   HeapOps ops_;
 

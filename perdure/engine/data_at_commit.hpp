@@ -17,7 +17,7 @@
 namespace perdure::engine {
 
 template <class Tm>
-class HomeAtCommit {
+class DataAtCommit {
  public:
   static constexpr const char* tm_name = Tm::name;
   static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shared;
@@ -25,20 +25,20 @@ class HomeAtCommit {
   Status wait(std::uint64_t) { return {}; }
   [[nodiscard]] std::uint64_t durable_id() const noexcept {
     // Read first: an id is marked as lost before its slot stops being pending.
-    const std::uint64_t quiet = tm_.domain.low_watermark();
-    return std::min(quiet, core_.first_lost() - 1);
+    const std::uint64_t watermark = tm_.domain.low_watermark();
+    return std::min(watermark, core_.first_lost() - 1);
   }
   [[nodiscard]] static constexpr bool strict() noexcept { return true; }
   [[nodiscard]] EngineBase& core() noexcept { return core_; }
 
  protected:
-  HomeAtCommit(pool::OpenPool& file, const Config& config, const Recovery& recovery)
+  DataAtCommit(pool::OpenPool& file, const Config& config, const Recovery& recovery)
       : core_(file, config, recovery), tm_(file.header().checkpoint_id) {}
-  ~HomeAtCommit() = default;
+  ~DataAtCommit() = default;
 
   /// Implements checkpoint(), given `checkpoint_up_to(id)`, which checkpoints up to an id.
-  template <class HomeHas>
-  Status checkpoint(HomeHas&& checkpoint_up_to) {
+  template <class CheckpointUpTo>
+  Status checkpoint(CheckpointUpTo&& checkpoint_up_to) {
     if ((core_.state() & ~EngineBase::read_only_bit) != 0) return core_.why();
     if (core_.file.read_only()) return {};
     Status s = checkpoint_up_to(tm_.domain.low_watermark());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/engine/any.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "perdure/base/at_fork.hpp"
-#include "perdure/engine/any_over.hpp"
+#include "perdure/engine/dynamic_engine_over.hpp"
 #include "perdure/engine/registry.hpp"
 #include "perdure/engine/workload_recorder.hpp"
 
@@ -18,15 +18,16 @@ namespace {
 // Entries never move and never change, so a thread that has read `size` may read all below it.
 struct Registry {
   static constexpr std::size_t most = 128;
-  std::array<Entry, most> entries{};
-  std::array<Any::Make, most> makers{};
+  std::array<EngineInfo, most> entries{};
+  std::array<DynamicEngine::Make, most> makers{};
   std::atomic<std::size_t> size{0};
   std::mutex mutex;
 
   Registry() noexcept {
-    each_entry(product_engines(), [this](const Entry& e, Any::Make make) { add(e, make); });
+    each_entry(product_engines(),
+               [this](const EngineInfo& e, DynamicEngine::Make make) { add(e, make); });
   }
-  void add(const Entry& entry, Any::Make make) noexcept {
+  void add(const EngineInfo& entry, DynamicEngine::Make make) noexcept {
     const std::lock_guard lock(mutex);
     const std::size_t n = size.load(std::memory_order_relaxed);  // changed under the mutex alone
     for (std::size_t i = 0; i < n; ++i)
@@ -45,15 +46,16 @@ Registry& registry() {
 [[maybe_unused]] const int held = base::hold_over_fork<registry>();
 
 template <class Is>
-const Entry* first(Is&& is) {
+const EngineInfo* first(Is&& is) {
   const auto entries = registered();
   const auto found = std::find_if(entries.begin(), entries.end(), is);
   return found == entries.end() ? nullptr : &*found;
 }
 
-std::unique_ptr<Any::Behind> make_named(pool::OpenPool& file, const Config& config,
-                                        const Recovery& recovery) {
-  const Entry* const entry = find_instance(config.instance);
+std::unique_ptr<DynamicEngine::Implementation> make_named(pool::OpenPool& file,
+                                                          const Config& config,
+                                                          const Recovery& recovery) {
+  const EngineInfo* const entry = find_instance(config.instance);
   if (entry == nullptr)
     throw error(failure(Code::invalid, "", "engine '" + std::string(config.instance) + "'",
                         "the name of a registered instance"));
@@ -63,25 +65,27 @@ std::unique_ptr<Any::Behind> make_named(pool::OpenPool& file, const Config& conf
 
 }  // namespace
 
-Any::Any(pool::OpenPool& file, const Config& config, const Recovery& recovery) {
+DynamicEngine::DynamicEngine(pool::OpenPool& file, const Config& config, const Recovery& recovery) {
   auto trace = TraceWriter::for_pool(file, config);  // this comes first, because it may fail
-  behind_ = make_named(file, config, recovery);
-  if (trace != nullptr) behind_ = record_workload(std::move(behind_), std::move(trace));
+  engine_ = make_named(file, config, recovery);
+  if (trace != nullptr) engine_ = record_workload(std::move(engine_), std::move(trace));
 }
 
-void register_engine(const Entry& entry, Any::Make make) noexcept { registry().add(entry, make); }
+void register_engine(const EngineInfo& entry, DynamicEngine::Make make) noexcept {
+  registry().add(entry, make);
+}
 
-std::span<const Entry> registered() {
+std::span<const EngineInfo> registered() {
   // Acquire: pairs with the release in Registry::add().
   return {registry().entries.data(), registry().size.load(std::memory_order_acquire)};
 }
 
-const Entry* find_instance(std::string_view name) {
-  return first([name](const Entry& e) { return e.name == name; });
+const EngineInfo* find_instance(std::string_view name) {
+  return first([name](const EngineInfo& e) { return e.name == name; });
 }
 
-const Entry* find_family(std::string_view family) {
-  return first([family](const Entry& e) { return e.family == family; });
+const EngineInfo* find_family(std::string_view family) {
+  return first([family](const EngineInfo& e) { return e.family == family; });
 }
 
 }  // namespace perdure::engine

@@ -29,7 +29,7 @@ struct Watched {
   WatchMedium* medium;
   AnyPool<Lines> pool;
 
-  static Watched make(const Entry& e, const Shape& shape) {
+  static Watched make(const EngineInfo& e, const Shape& shape) {
     auto made =
         std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
     WatchMedium* const raw = made.get();
@@ -53,25 +53,26 @@ void give_time(const std::atomic<bool>& flag) {
   while (!flag && std::chrono::steady_clock::now() < end) std::this_thread::yield();
 }
 
-class Room : public EngineTest {
+class LogTruncation : public EngineTest {
  protected:
   static Shape shape() {
     Shape s;
     s.threads = 4;
-    s.home_bytes = 32 * pool::chunk_bytes;
+    s.data_bytes = 32 * pool::chunk_bytes;
     return s;
   }
 };
-std::vector<Entry> with_rings() {
-  return engines_that(
-      [](const Entry& e) { return (is_undo(e) || is_shadow(e)) && isolates(e) && e.tm == "stm"; });
+std::vector<EngineInfo> with_rings() {
+  return engines_that([](const EngineInfo& e) {
+    return (is_undo(e) || is_shadow(e)) && isolates(e) && e.tm == "stm";
+  });
 }
-ENGINE_SUITE(Room, with_rings);
+ENGINE_SUITE(LogTruncation, with_rings);
 
 // The header that releases log space is about to be written: another thread must not have that
 // space yet. Its log is a third full; then it continues, further than its log reaches, and leaves
 // one transaction open.
-TEST_P(Room, IsGivenWhenTheHeaderSaysSo) {
+TEST_P(LogTruncation, IsFreedWhenTheHeaderSaysSo) {
   auto w = Watched::make(GetParam(), shape());
   constexpr std::size_t small = 10, large = 235, open = 180;  // lines
   std::atomic<bool> filled{false}, go{false}, stopped{false}, end{false};
@@ -131,7 +132,7 @@ TEST_P(Room, IsGivenWhenTheHeaderSaysSo) {
 /// A transaction is stopped in its commit, before the first call of the medium that is `where`;
 /// others continue; then the power is cut. (The stopped transaction ends later.)
 template <class Body, class Where, class Others>
-Recovered with_a_stopped_commit(const Entry& e, const Shape& shape, Watched& w, Body body,
+Recovered with_a_stopped_commit(const EngineInfo& e, const Shape& shape, Watched& w, Body body,
                                 Where where, Others others) {
   std::atomic<bool> in_commit{false}, go_on{false};
   std::thread stopped([&] {
@@ -159,7 +160,7 @@ Recovered with_a_stopped_commit(const Entry& e, const Shape& shape, Watched& w, 
 
 // A commit has drawn its id and not ended; a later one has ended. X is below both, so the later
 // one's record stays: it alone proves that its id is used.
-TEST_P(Room, IsGivenUpToXOnly) {
+TEST_P(LogTruncation, IsFreedUpToTheCheckpointIdOnly) {
   auto w = Watched::make(GetParam(), shape());
   std::uint64_t later = 0;
   const Recovered r = with_a_stopped_commit(
@@ -177,14 +178,14 @@ TEST_P(Room, IsGivenUpToXOnly) {
 
 // A commit's record is durable, but the bits of its blocks are not yet in the data region: X must
 // not pass it.
-TEST_P(Room, XPassesNoCommitWhoseBlocksAreNotHome) {
-  if (!is_undo(GetParam())) GTEST_SKIP() << "bits are home before a commit's isolation ends";
+TEST_P(LogTruncation, TheCheckpointIdPassesNoCommitWhoseHeapBitsAreNotStored) {
+  if (!is_undo(GetParam())) GTEST_SKIP() << "bits are stored before a commit's isolation ends";
   auto w = Watched::make(GetParam(), shape());
   const Recovered r = with_a_stopped_commit(
       GetParam(), shape(), w,
       [](auto& tx, Lines& lines) { tx(lines.block) = tx.template make<std::uint64_t>(5); },
-      [home = w.medium->log_bytes()](auto call, std::uint64_t offset) {
-        return call == WatchMedium::Call::write && offset >= home;
+      [data = w.medium->log_bytes()](auto call, std::uint64_t offset) {
+        return call == WatchMedium::Call::write && offset >= data;
       },
       [&] { w.pool.checkpoint(); });
   ASSERT_TRUE(r.status.ok()) << r.status.message();
@@ -192,20 +193,20 @@ TEST_P(Room, XPassesNoCommitWhoseBlocksAreNotHome) {
   EXPECT_EQ(1U, r.state.blocks.size()) << "the block of a durable transaction";
 }
 
-class SyncRoom : public Room {};
+class SyncTruncation : public LogTruncation {};
 // With a TM that admits a second thread while the first one is stopped.
-std::vector<Entry> with_synchronous_persist() {
-  std::vector<Entry> one;
+std::vector<EngineInfo> with_synchronous_persist() {
+  std::vector<EngineInfo> one;
   std::ranges::copy_if(engine::registered(), std::back_inserter(one),
-                       [](const Entry& e) { return e.name == "dudetm-sync/stm"; });
+                       [](const EngineInfo& e) { return e.name == "dudetm-sync/stm"; });
   return one;
 }
-ENGINE_SUITE(SyncRoom, with_synchronous_persist);
+ENGINE_SUITE(SyncTruncation, with_synchronous_persist);
 
 // A commit has drawn its id and not made its record durable; a later one has. Reproduce must not
 // apply the later one to the data region and pass the first: the record of the first, which is
 // durable when it returns, would then be below X.
-TEST_P(SyncRoom, ReproducePassesNoCommitThatIsInItsFence) {
+TEST_P(SyncTruncation, ReproducePassesNoCommitThatIsInItsFence) {
   auto w = Watched::make(GetParam(), shape());
   std::atomic<bool> in_commit{false}, go_on{false};
   std::thread first([&] {
