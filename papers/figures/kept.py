@@ -24,7 +24,8 @@ def page_of(folder, paper):
 
 def written(folder, papers):
     """The files and folders that a run writes."""
-    return [folder / sources.FILE, *(of(folder, paper) for paper in papers for of in (folder_of, page_of))]
+    return [folder / sources.FILE,
+            *(of(folder, paper) for paper in papers for of in (folder_of, page_of))]
 
 
 def path_of(folder, paper, row, quick=False):
