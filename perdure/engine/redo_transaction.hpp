@@ -101,7 +101,9 @@ class RedoTransaction : public TransactionBase<Tm> {
       durable = this->persist_or_lose(
           number,
           [&] {
-            return ring_.append_fence(record_, log::RecordKind::commit, number, 1, meanwhile);
+            const std::uint64_t end = ring_.append(record_, log::RecordKind::commit, number, 1);
+            meanwhile();
+            return ring_.fence(end);
           },
           meanwhile);
       if (durable && !alone && !ops_.empty()) apply_heap_ops();

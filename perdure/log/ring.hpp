@@ -7,7 +7,7 @@
 // [head, tail) holds live records. In the first generation the ring's bytes are allocated as the
 // tail reaches them (extent.hpp): a thread that promises space asks fits() and ready().
 // Invariants:
-// RING-1 A record is written only when the one before it is durable (append_fence each).
+// RING-1 A record is written only when the one before it is durable: each append() has its fence().
 // RING-2 The head moves only after what lies below it is durable in the data region and the header
 // says so (the caller publishes first).
 // RING-3 Ids rise along a ring.
@@ -72,34 +72,37 @@ class Ring {
   void prepare_ahead() noexcept { extent_.extend_ahead(tail()); }
   [[nodiscard]] const LogExtent& extent() const noexcept { return extent_; }
 
-  /// Makes the writer's record durable with the medium's one fence. After a failure its state is
-  /// unknown, and the pool is poisoned. `meanwhile()` runs while the record is on its way: stores
-  /// made then cost nothing, whereas stores after the fence queue up behind it.
-  template <class F>
-  [[gnu::always_inline]] Status append_fence(RecordWriter& writer, RecordKind kind,
-                                             std::uint64_t id, std::uint32_t transactions,
-                                             F&& meanwhile) {
+  /// Appends the writer's record: it is on its way to the medium, and durable after fence() with
+  /// the position that this returns, the one after the record. Stores between the two calls cost
+  /// nothing, whereas stores after the fence queue up behind it. Nothing else may be appended
+  /// between them (RING-1).
+  [[nodiscard]] [[gnu::always_inline]] std::uint64_t append(RecordWriter& writer, RecordKind kind,
+                                                            std::uint64_t id,
+                                                            std::uint32_t transactions) {
     const std::uint64_t position = tail_.load(std::memory_order_relaxed);
     const std::uint64_t n = writer.bytes();
     if (__builtin_expect(position >= next_sample_, 0)) sample(position);
     const std::uint64_t* record = writer.seal(kind, id, transactions, position);
     medium_->append(map_, position, record, n);
     last_id_ = id;  // after a failure nothing is appended any more
+    return position + n;
+  }
+  /// Makes the appended record, which ends at `end`, durable with the medium's one fence. After a
+  /// failure the record's state is unknown, and the pool is poisoned.
+  [[gnu::always_inline]] Status fence(std::uint64_t end) {
     // mutant: ring-tail-before-fence
-    meanwhile();
     // mutant: fence-of-commit-record, fence-of-group-record, fence-of-undo-record
     // mutant: fence-of-rollback-record
     Status status = medium_->fence();
     if (__builtin_expect(!status.ok(), 0)) return status;
     // mutant: ring-tail-before-fence-late
     // Release: pairs with the acquire in tail(). What lies below is durable.
-    tail_.store(position + n, std::memory_order_release);
+    tail_.store(end, std::memory_order_release);
     return status;
   }
-
   Status append_fence(RecordWriter& writer, RecordKind kind, std::uint64_t id,
                       std::uint32_t transactions) {
-    return append_fence(writer, kind, id, transactions, [] {});
+    return fence(append(writer, kind, id, transactions));
   }
 
   /// Returns the position of the first record with an id above `id` (the tail where there is none).

@@ -4,25 +4,32 @@
 from operations import leave_out, succeed
 from .mutant import Mutant
 
+# The record that a ring's fence makes durable.
+_RECORD = "at(tail_.load(std::memory_order_relaxed))"
+
 # Callers of a line that flushes or fences for several of them, one at a time.
 CALLERS = (
     Mutant(
         "the fence of a commit record",
-        {"fence-of-commit-record": succeed(when="kind == RecordKind::commit && transactions != 0")},
+        {
+            "fence-of-commit-record": succeed(
+                when=f"{_RECORD}.kind() == RecordKind::commit && {_RECORD}.transactions() != 0"
+            )
+        },
     ),
     Mutant(
         "the fence of a group record",
-        {"fence-of-group-record": succeed(when="kind == RecordKind::group")},
+        {"fence-of-group-record": succeed(when=f"{_RECORD}.kind() == RecordKind::group")},
     ),
     Mutant(
         "the fence of an undo record (UNDO-1)",
-        {"fence-of-undo-record": succeed(when="kind == RecordKind::undo")},
+        {"fence-of-undo-record": succeed(when=f"{_RECORD}.kind() == RecordKind::undo")},
     ),
     Mutant(
         "the fence of the record of a rollback",
         {
             "fence-of-rollback-record": succeed(
-                when="kind == RecordKind::commit && transactions == 0"
+                when=f"{_RECORD}.kind() == RecordKind::commit && {_RECORD}.transactions() == 0"
             )
         },
     ),
