@@ -60,6 +60,16 @@ const unsigned perdure_case_limit_s = @ARGN@; }\n" @ONLY)
   endif()
 endfunction()
 
+# perdure_test_engines(<variable>): the environment of tests of all engines. Without the group
+# `papers` they run on the product's.
+function(perdure_test_engines variable)
+  if(papers IN_LIST PERDURE_TEST_GROUPS)
+    set(${variable} PERDURE_TEST_ENGINES=all PARENT_SCOPE)
+  else()
+    set(${variable} PERDURE_TEST_ENGINES=product PARENT_SCOPE)
+  endif()
+endfunction()
+
 function(perdure_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;NO_MAIN" "TIMEOUT;CASE_LIMIT"
     "SOURCES;LABELS;LIBS;ENVIRONMENT;ARGS")
@@ -72,6 +82,8 @@ and the options of cmake/PerdureTest.cmake")
     set(arg_TIMEOUT 300)
   endif()
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  perdure_test_engines(engines)
+  list(APPEND arg_ENVIRONMENT ${engines})
 
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE perdure::testing perdure_papers_registered ${arg_LIBS}
@@ -87,7 +99,11 @@ and the options of cmake/PerdureTest.cmake")
     target_compile_options(${name} PRIVATE -O1)
   endif()
   if(TARGET perdure_test_precompiled)
-    target_precompile_headers(${name} REUSE_FROM perdure_test_precompiled)
+    if(folder MATCHES "^(api|compat|conformance|crash|engine|faults|fuzz|golden|kill|papers|sqlite)$")
+      target_precompile_headers(${name} REUSE_FROM perdure_pool_test_precompiled)
+    else()
+      target_precompile_headers(${name} REUSE_FROM perdure_test_precompiled)
+    endif()
   endif()
 
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})

@@ -156,7 +156,7 @@ void explore_instance(const engine::EngineInfo& entry, const Budget& budget,
 template <class Workload>
 std::vector<Row> explore_all(const Budget& budget) {
   std::vector<Row> rows;
-  for (const engine::EngineInfo& entry : engine::registered()) {
+  for (const engine::EngineInfo& entry : test::chosen_engines()) {
     if (budget.first && !rows.empty() && !rows.back().failure.empty()) break;
     if (test::is_durable(entry) && !test::is_stood_for(entry) && test::runs_here(entry))
       explore_instance<Workload>(entry, budget, rows);

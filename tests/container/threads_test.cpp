@@ -7,13 +7,11 @@
 #include <map>
 #include <thread>
 
-#include "papers/engines.hpp"
 #include "perdure/container/hash_map.hpp"
 #include "perdure/container/map.hpp"
 #include "perdure/container/queue.hpp"
 #include "perdure/container/rb_tree.hpp"
 #include "perdure/container/vector.hpp"
-#include "perdure/engine/shadow/instances.hpp"
 #include "tests/container/pool_policy.hpp"
 
 namespace perdure::test {
@@ -23,7 +21,8 @@ constexpr std::uint64_t threads = 3;
 
 template <class Instance>
 class Threads : public ::testing::Test {};
-using Instances = ::testing::Types<shadow, shadow_stm, dudetm, undo>;
+// The default engine, compiled into its transactions, and the one that PERDURE_TEST_ENGINE names.
+using Instances = ::testing::Types<shadow, any_engine>;
 TYPED_TEST_SUITE(Threads, Instances);
 
 template <class F>

@@ -232,13 +232,13 @@ class Dev(LimitedCase):
         for name in ("chromium", "python3-selenium", "spin", "python3-matplotlib", "doxygen"):
             self.assertNotIn(name, installed)
         self.assertIn("-DPERDURE_TEST_GROUPS=\n", self.calls("cmake --preset")[0] + "\n")
-        self.assertRegex(said, r"left out.*report.*models.*docs.*bench.*\./dev test --all")
+        self.assertRegex(said, r"left out.*papers.*report.*models.*docs.*bench.*\./dev test --all")
         self.assertTrue(said.rstrip().endswith("100% tests passed, 0 tests failed out of 1"), said)
 
     def test_all_tests(self):
         installed, said = self.installed_by("test", "--all", "-R", "x")
         self.assertEqual(installed, set(self.packages("core", "test", "report", "models", "docs")))
-        self.assertIn("-DPERDURE_TEST_GROUPS=report;models;docs;bench",
+        self.assertIn("-DPERDURE_TEST_GROUPS=report;models;docs;bench;papers",
                       self.calls("cmake --preset")[0])
         self.assertTrue(self.calls("ctest")[0].endswith("-R x"), self.calls("ctest"))
         self.assertNotIn("left out", said)
@@ -255,7 +255,12 @@ class Dev(LimitedCase):
     def test_a_label_asks_for_its_group(self):
         installed, _ = self.installed_by("test", "--label", "log,models")
         self.assertEqual(installed, set(self.packages("core", "test", "models")))
-        self.assertIn("-DPERDURE_TEST_GROUPS=models", self.calls("cmake --preset")[0])
+        self.assertIn("-DPERDURE_TEST_GROUPS=models;papers", self.calls("cmake --preset")[0])
+
+    def test_a_part_that_is_chosen_by_name_may_be_a_papers(self):
+        installed, said = self.installed_by("test", "-R", "rewind")
+        self.assertEqual(installed, set(self.packages("core", "test")))
+        self.assertIn("-DPERDURE_TEST_GROUPS=papers", self.calls("cmake --preset")[0])
 
     def test_the_documentation_builds_nothing(self):
         installed, _ = self.installed_by("docs")

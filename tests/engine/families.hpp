@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <iterator>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "perdure/engine/dynamic_engine.hpp"
 
@@ -85,6 +89,25 @@ inline bool is_stood_for(const EngineInfo& e) {
   if (is_additional_variant(e) && e.tm != "biased") return true;
   return !isolates(e) && ((is_rewind(e) && e.family != "rewind-1l-nfp-batch") ||
                           (is_blurred(e) && e.family != "bppm" && e.family != "redo-mne-async"));
+}
+
+/// Whether tests run on the engine: on all, or, where PERDURE_TEST_ENGINES is `product`, on the
+/// product's. ./dev test sets it; --all and --label do not.
+inline bool is_chosen(const EngineInfo& e) {
+  static const bool product = [] {
+    const char* const text = std::getenv("PERDURE_TEST_ENGINES");
+    return text != nullptr && std::string_view(text) == "product";
+  }();
+  return !product || is_shadow(e) || is_undo(e) || !is_durable(e);
+}
+/// The engines that are registered at the first call and that tests run on.
+inline std::span<const EngineInfo> chosen_engines() {
+  static const std::vector<EngineInfo> chosen = [] {
+    std::vector<EngineInfo> found;
+    std::ranges::copy_if(engine::registered(), std::back_inserter(found), is_chosen);
+    return found;
+  }();
+  return chosen;
 }
 
 /// The bytes of a ring: the requested number, or the minimum of the engine.

@@ -172,7 +172,7 @@ TEST_F(ManyPools, IdlePoolsOfAllEnginesDoNotWake) {
     std::uint64_t last;
   };
   std::vector<Open> open;
-  for (const EngineInfo& e : engine::registered()) {
+  for (const EngineInfo& e : chosen_engines()) {
     if (is_stood_for(e) || !runs_here(e)) continue;
     for (const Durability durability : {durable, group, async})
       for (const char* medium : {"emulated", "file"}) {

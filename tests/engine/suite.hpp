@@ -46,6 +46,11 @@ inline std::vector<EngineInfo> engines_that(bool (*keep)(const EngineInfo&)) {
   std::vector<EngineInfo> kept;
   for (const EngineInfo& e : engine::registered())
     if (keep(e) && !is_stood_for(e) && runs_here(e)) kept.push_back(e);
+  // Where all of them are papers', the first stands for them: a suite without engines would fail.
+  if (const auto left = std::ranges::find_if(kept, is_chosen); left == kept.end())
+    kept.resize(std::min<std::size_t>(kept.size(), 1));
+  else
+    std::erase_if(kept, [](const EngineInfo& e) { return !is_chosen(e); });
   return kept;
 }
 inline std::vector<EngineInfo> all_of_them() {

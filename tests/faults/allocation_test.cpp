@@ -16,7 +16,7 @@ namespace {
 
 std::vector<Case> every_engine(std::initializer_list<const char*> media) {
   std::vector<Case> all;
-  for (const engine::EngineInfo& e : engine::registered()) {
+  for (const engine::EngineInfo& e : test::chosen_engines()) {
     // Instances that do not isolate have the same log.
     if (!e.runs_here().ok() || e.isolation != Isolation::full) continue;
     for (const char* medium : media) {

@@ -378,7 +378,7 @@ std::vector<Case> cases() {
   all.push_back({"shadow", "emulated", async});
   for (const char* e : {"shadow", "dudetm", "undo", "rewind-1l-nfp-batch", "bppm", "softwrap"})
     all.push_back({e, "file", durable});
-  return all;
+  return chosen(std::move(all));
 }
 INSTANTIATE_TEST_SUITE_P(Engines, CallErrors, ::testing::ValuesIn(cases()), CaseName());
 

@@ -19,7 +19,7 @@ constexpr std::uint64_t steps = 20;
 
 std::vector<Case> every_engine() {
   std::vector<Case> all;
-  for (const engine::EngineInfo& e : engine::registered()) {
+  for (const engine::EngineInfo& e : test::chosen_engines()) {
     if (!e.runs_here().ok()) continue;
     for (const char* medium : {"emulated", "file"}) {
       all.push_back({std::string(e.name), medium, durable});

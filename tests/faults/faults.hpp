@@ -29,6 +29,7 @@
 #include "perdure/perdure.hpp"
 #include "perdure/pool/header.hpp"
 #include "testing/faulty_medium.hpp"
+#include "tests/engine/families.hpp"
 
 namespace perdure::faults {
 
@@ -99,6 +100,12 @@ inline void PrintTo(const Case& c, std::ostream* out) { *out << name_of(c); }
 struct CaseName {
   std::string operator()(const ::testing::TestParamInfo<Case>& p) const { return name_of(p.param); }
 };
+/// Those on engines that are chosen (tests/engine/families.hpp).
+inline std::vector<Case> chosen(std::vector<Case> all) {
+  std::erase_if(all,
+                [](const Case& c) { return !test::is_chosen(*engine::find_instance(c.engine)); });
+  return all;
+}
 /// Every durable engine and order once on memory, and on a file.
 inline std::vector<Case> durable_cases(bool files = true) {
   std::vector<Case> all = {{"shadow", "emulated", durable},
@@ -111,7 +118,7 @@ inline std::vector<Case> durable_cases(bool files = true) {
                            {"rewind-1l-fp-optimized", "emulated", durable}};
   if (files)
     for (const char* e : {"shadow", "dudetm", "undo"}) all.push_back({e, "file", durable});
-  return all;
+  return chosen(std::move(all));
 }
 inline std::vector<Case> all_cases() {
   std::vector<Case> all = durable_cases();

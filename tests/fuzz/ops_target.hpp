@@ -23,7 +23,7 @@ struct NoTampering {
 /// Runs the program on every instance; returns what was found, or an empty text.
 template <class Tamper = NoTampering>
 std::string play(const std::uint8_t* data, std::size_t size, Tamper tamper = {},
-                 std::span<const engine::EngineInfo> on = engine::registered()) {
+                 std::span<const engine::EngineInfo> on = test::chosen_engines()) {
   const Program program = decode(data, size);
   std::vector<std::pair<std::string_view, Run>> runs;
   for (const engine::EngineInfo& entry : on) {

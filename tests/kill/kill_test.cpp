@@ -81,6 +81,8 @@ std::vector<Config> table() {
     for (const std::uint64_t threads : {1, 2})
       for (const char* container : {"hash_map", "map", "vector"})
         all.push_back({"emulated", engine, threads, container, each, true});
+  std::erase_if(all,
+                [](const Config& c) { return !test::is_chosen(*engine::find_instance(c.engine)); });
   return all;
 }
 

@@ -171,7 +171,7 @@ std::vector<engine::EngineInfo> the_default() { return {*engine::find_instance("
 std::vector<engine::EngineInfo> others() {
   std::set<std::string_view> seen{"shadow"};
   std::vector<engine::EngineInfo> kept;
-  for (const engine::EngineInfo& e : engine::registered())
+  for (const engine::EngineInfo& e : test::chosen_engines())
     if (test::is_durable(e) && !test::is_stood_for(e) && test::runs_here(e) &&
         seen.insert(e.family).second)
       kept.push_back(e);
