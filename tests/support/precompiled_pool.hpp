@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What tests of whole pools include, precompiled (PERDURE_PRECOMPILED_HEADERS). A test includes what
-// it uses all the same.
+// What tests of whole pools include, precompiled (PERDURE_PRECOMPILED_HEADERS). A test includes
+// what it uses all the same.
 #pragma once
 
 #include "tests/engine/suite.hpp"
