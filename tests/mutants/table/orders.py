@@ -210,8 +210,8 @@ ORDERS = (
         {
             "strict-isolation-until-fence": insert("return;"),
             "strict-isolation-until-fence-late": insert(
-                "(void)ring_.append_fence(record_, log::RecordKind::commit, id, 1, [&] {"
-                " count(bytes); }); if (!ops_.empty()) apply_heap_ops();"
+                "const std::uint64_t end = ring_.append(record_, log::RecordKind::commit, id, 1);"
+                " count(bytes); (void)ring_.fence(end); if (!ops_.empty()) apply_heap_ops();"
             ),
         },
         by="threads",
