@@ -88,7 +88,7 @@ BLURRED = (
     ),
     Mutant(
         "recovery leaves out what X covers (BPPM-2)",
-        {"bppm-recovery-skips-covered": instead("header.applied")},
+        {"bppm-recovery-skips-covered": instead("header.checkpoint_id")},
         by="bppm",
     ),
     Mutant(
