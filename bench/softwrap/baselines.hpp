@@ -48,7 +48,7 @@ class Memory {
     touch_pages(medium_->data(), medium_->data_bytes());
   }
   [[nodiscard]] perdure::medium::Medium& medium() const noexcept { return *medium_; }
-  [[nodiscard]] std::byte* home() const noexcept { return const_cast<std::byte*>(medium_->data()); }
+  [[nodiscard]] std::byte* data() const noexcept { return const_cast<std::byte*>(medium_->data()); }
   [[nodiscard]] std::uint64_t offset_of(const void* data_address) const noexcept {
     return medium_->log_bytes() +
            static_cast<std::uint64_t>(static_cast<const std::byte*>(data_address) -
@@ -61,7 +61,7 @@ class Memory {
     if (n > medium_->data_bytes() - taken_)
       throw std::runtime_error("home is too small for this workload");
     taken_ += n;
-    return home() + (taken_ - n);
+    return data() + (taken_ - n);
   }
 
  private:

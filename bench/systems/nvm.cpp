@@ -68,13 +68,13 @@ class NvmMemory {
     }
     if (n > medium_->data_bytes() - end_) throw std::bad_alloc();
     end_ += n;
-    return home() + (end_ - n);
+    return data() + (end_ - n);
   }
   void give(void* block, std::size_t n) {
     free_[lines(n)].push_back(static_cast<std::byte*>(block));
   }
   /// For reading.
-  [[nodiscard]] std::byte* home() const { return const_cast<std::byte*>(medium_->data()); }
+  [[nodiscard]] std::byte* data() const { return const_cast<std::byte*>(medium_->data()); }
   [[nodiscard]] perdure::medium::Medium& medium() const { return *medium_; }
 
  private:

@@ -56,7 +56,7 @@ class Nvm {
     medium_ = perdure::medium::open_medium(how).value();
   }
   [[nodiscard]] perdure::medium::Medium& medium() noexcept { return *medium_; }
-  [[nodiscard]] std::byte* home() const noexcept { return const_cast<std::byte*>(medium_->data()); }
+  [[nodiscard]] std::byte* data() const noexcept { return const_cast<std::byte*>(medium_->data()); }
 
   /// A thread's part of the data region, from which it allocates blocks.
   struct Part {
@@ -75,7 +75,7 @@ class Nvm {
       at = part.at;
     }
     part.at = at + n;
-    return home() + at;
+    return data() + at;
   }
 
  private:
