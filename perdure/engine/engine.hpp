@@ -88,7 +88,7 @@ struct Recovery {
   std::uint64_t last_id = 0;
   /// How long recovery took.
   double seconds = 0;
-  /// During recovery: the plan that was asked for (engine/entry.hpp, recover()).
+  /// During recovery: the plan that was asked for (engine/engine_info.hpp, recover()).
   const log::RecoveryPlan* plan = nullptr;
 };
 
