@@ -86,9 +86,9 @@ Status recover(pool::OpenPool& file, Recovery& report);
 
 /// XIL: a transaction's new values lie in the log.
 struct LogWrites {
-  TornLog& log;
+  TornLog* log;
   std::uint64_t add(std::uint64_t address, std::uint64_t value) noexcept {
-    return log.append(TornRecord::make(TornKind::word, address, value, log.sense()));
+    return log->append(TornRecord::make(TornKind::word, address, value, log->sense()));
   }
   // The value is not replaced in place: the commit record may be durable before a second store to
   // the block is, and no torn bit would show that.
@@ -96,7 +96,7 @@ struct LogWrites {
     return add(address, value);
   }
   [[nodiscard]] std::uint64_t value(std::uint64_t place) const noexcept {
-    return log.record(place).value();
+    return log->record(place).value();
   }
 };
 
@@ -179,9 +179,14 @@ class Bppm<Tm, Writes>::Transaction : public TransactionBase<Tm> {
   /// Checks that the log has space for n more records; throws LogFull, error(too_big).
   void room(std::uint64_t n) {
     if constexpr (in_log) {
-      use_.begin();
-      if (__builtin_expect(!log_.fits(n) || core_.state() != 0, 0)) no_log_space(n);
+      take_log();
+      if (__builtin_expect(!log_->fits(n) || core_.state() != 0, 0)) no_log_space(n);
     }
+  }
+  void take_log() {
+    if (__builtin_expect(!use_.begin(), 1)) return;
+    log_ = &use_.log();
+    if constexpr (in_log) written_.writes().log = log_;
   }
   void no_log_space(std::uint64_t n);
   void prepare();
@@ -191,7 +196,7 @@ class Bppm<Tm, Writes>::Transaction : public TransactionBase<Tm> {
 
   Bppm& engine_;
   typename ThreadLogs<TornLog>::Use use_;
-  TornLog& log_;
+  TornLog* log_;  // of use_
   tm::WriteSet<Writes> written_;
   // The records that the commit appends to the log: all of them, or (XIL) heap ops.
   std::vector<TornRecord> records_;

@@ -41,7 +41,7 @@ Bppm<Tm, Writes>::Transaction::Transaction(Bppm& engine, int slot)
     : Base(engine.tm_, engine.core_, slot),
       engine_(engine),
       use_(engine.logs_, slot),
-      log_(use_.log()),
+      log_(&engine.logs_[0]),
       written_([this] {
         if constexpr (in_log)
           return LogWrites{log_};
@@ -53,11 +53,11 @@ Bppm<Tm, Writes>::Transaction::Transaction(Bppm& engine, int slot)
 template <class Tm, class Writes>
 void Bppm<Tm, Writes>::Transaction::no_log_space(std::uint64_t n) {
   if (core_.state() != 0) core_.refuse();
-  const auto [first, last] = log_.run();
-  if (last - first + n > log_.capacity())
+  const auto [first, last] = log_->run();
+  if (last - first + n > log_->capacity())
     throw error(failure(Code::too_big, core_.file.path(),
                         "a transaction that stores, allocates and frees more than its log holds",
-                        "at most " + std::to_string(log_.capacity()) + " words and blocks",
+                        "at most " + std::to_string(log_->capacity()) + " words and blocks",
                         "split it, or make the pool with a larger log_size"));
   needed_ = (last - first + n) * TornRecord::bytes;
   this->throw_log_full({needed_});
@@ -66,9 +66,9 @@ void Bppm<Tm, Writes>::Transaction::no_log_space(std::uint64_t n) {
 // Does all that may fail, before the commit draws its id.
 template <class Tm, class Writes>
 void Bppm<Tm, Writes>::Transaction::prepare() {
-  use_.begin();  // before the generation's sense is read
+  take_log();  // before the generation's sense is read
   const auto ops = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
-  const bool sense = log_.sense();
+  const bool sense = log_->sense();
   records_.clear();
   if constexpr (!in_log) {
     records_.reserve(written_.writes().entries.size() + ops);
@@ -76,14 +76,14 @@ void Bppm<Tm, Writes>::Transaction::prepare() {
       records_.push_back(TornRecord::make(TornKind::word, e.address, e.value, sense));
   }
   for (const pool::HeapOp& op : ops_) records_.push_back(TornRecord::heap(op, sense));
-  if (!log_.fits(records_.size())) no_log_space(records_.size());
+  if (!log_->fits(records_.size())) no_log_space(records_.size());
   if (engine_.truncator_) {
     node_.clear();
     std::size_t heap = 0;
     // Counts lines at most: a span's bitmap and directory words, or an object's.
     for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;
     huge_ = heap > log::DataWriter::batch;
-    node_.emplace_back().reserve((in_log ? log_.run().second - log_.run().first : 0) +
+    node_.emplace_back().reserve((in_log ? log_->run().second - log_->run().first : 0) +
                                  records_.size() + heap);
   }
 }
@@ -91,8 +91,8 @@ void Bppm<Tm, Writes>::Transaction::prepare() {
 // Makes the transaction durable: TORN-1, the one fence.
 template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::Transaction::persist(std::uint64_t id) {
-  if (!records_.empty()) log_.append_all(records_, engine_.mode_.streamed);
-  return log_.commit(id);
+  if (!records_.empty()) log_->append_all(records_, engine_.mode_.streamed);
+  return log_->commit(id);
 }
 
 // The checkpointing phase: stores to the data region what the log has.
@@ -109,9 +109,9 @@ Status Bppm<Tm, Writes>::Transaction::check_point(std::uint64_t id) {
       node_.front().push_back(offset / 64 * 64);
   };
   if constexpr (in_log) {
-    const auto [first, last] = log_.committed();
+    const auto [first, last] = log_->committed();
     for (std::uint64_t n = first; n < last; ++n)
-      if (const TornRecord& r = log_.record(n); r.kind() == TornKind::word)
+      if (const TornRecord& r = log_->record(n); r.kind() == TornKind::word)
         store(r.address(), r.value());
   } else {
     for (const auto& e : written_.writes().entries) store(e.address, e.value);
@@ -125,7 +125,7 @@ Status Bppm<Tm, Writes>::Transaction::check_point(std::uint64_t id) {
       // mutant: bppm-sync-flush
       data_writer_.flush();
       if (Status s = medium.fence(); !s.ok()) return s;  // BPPM-2: the data, before the log says so
-      return log_.note_data(id);
+      return log_->note_data(id);
     case Truncation::async:
       data_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
       // The writer had to flush lines by itself: no other thread's fence covers them.
@@ -142,8 +142,8 @@ std::uint64_t Bppm<Tm, Writes>::Transaction::commit(Durability) {
   if (written_.empty() && ops_.empty()) return this->end_read_only();
   const auto persist_all = [&](std::uint64_t drawn) {
     Status s = persist(drawn);
-    ThreadCounters::add(row_.log_bytes,
-                        (log_.committed().second - log_.committed().first + 1) * TornRecord::bytes);
+    ThreadCounters::add(row_.log_bytes, (log_->committed().second - log_->committed().first + 1) *
+                                            TornRecord::bytes);
     if (s.ok()) s = check_point(drawn);  // BPPM-1
     if (s.ok() && engine_.truncator_) engine_.truncator_->push(node_);
     return s;
@@ -151,7 +151,7 @@ std::uint64_t Bppm<Tm, Writes>::Transaction::commit(Durability) {
   return this->commit_durably(
       engine_, [&] { prepare(); }, persist_all,
       [&] {
-        log_.prepare_ahead();
+        log_->prepare_ahead();
         end();
       });
 }
@@ -164,7 +164,7 @@ void Bppm<Tm, Writes>::Transaction::rollback() noexcept {
     return;
   }
   if constexpr (in_log)
-    if (!core_.poisoned() && use_.ours()) log_.abort();
+    if (!core_.poisoned() && use_.ours()) log_->abort();
   this->abandon();
   end();
 }
@@ -183,7 +183,7 @@ void Bppm<Tm, Writes>::Transaction::end() noexcept {
 template <class Tm, class Writes>
 void Bppm<Tm, Writes>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
-  TornLog& log = transaction.log_;
+  TornLog& log = *transaction.log_;
   const auto turn = transaction.use_.hold();
   const std::uint64_t records = needed.bytes / TornRecord::bytes;
   if (log.fits(records)) return;  // another thread has made space in a shared log

@@ -268,9 +268,10 @@ std::uint64_t Dudetm<Tm>::Transaction::commit(Durability durability) {
   const auto drawn = [this](std::uint64_t id) { note_pages(id); };
   const auto ended = [this] { end_pages(); };
   std::uint64_t id = 0;
-  if (engine_.strict_)
+  if (engine_.strict_) {
+    (void)this->take_ring();
     id = this->commit_strict(drawn, ended);
-  else if (timestamps || !engine_.writer_.promises())
+  } else if (timestamps || !engine_.writer_.promises())
     id = commit_unpromised(durability);
   else
     id = this->commit_pipelined(durability, drawn, ended);

@@ -116,7 +116,7 @@ void Dudetm<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   }
   const auto [bytes, lack] = needed;
   if (lack == Lack::log_space && allocate_log(transaction, bytes)) return;
-  const log::Ring& ring = transaction.ring_;
+  const log::Ring& ring = *transaction.ring_;
   if (!strict_) {
     if (Status s = writer_.wait(tm::last_id<Tm>(tm_)); !s.ok()) core_.poison(s);
     if (lack == Lack::volatile_log) return;  // it is empty now
@@ -131,7 +131,7 @@ template <class Tm>
 bool Dudetm<Tm>::allocate_log(Transaction& transaction, std::uint64_t bytes) {
   try {
     if (strict_ || (!timestamps && writer_.promises()))
-      return Base::allocate_log(transaction.ring_, bytes);
+      return Base::allocate_log(*transaction.ring_, bytes);
     const std::uint64_t words = bytes / 8;  // this is more than the record's payload
     if (transaction.allowance_ >= writer_.bytes_for(words)) return false;
     writer_.allow(words, transaction.allowance_).or_throw();

@@ -86,7 +86,10 @@ class SoftWrapLocal<Tm>::Transaction : public WrapTransaction<Tm> {
   void rollback() noexcept;
   /// Returns whether the open wrap, which has stored nothing yet, finds half of its log free;
   /// otherwise call wait_for_log_space({half()}).
-  [[nodiscard]] bool roomy() noexcept { return log().roomy(0); }
+  [[nodiscard]] bool roomy() {
+    this->use_.look();
+    return log().roomy(0);
+  }
   [[nodiscard]] std::uint64_t half() noexcept { return log().capacity() / 2; }
 
  private:

@@ -77,7 +77,7 @@ class WrapTransaction : public TransactionBase<Tm> {
   template <class Bucket>
   void room(std::uint64_t bytes, Bucket&& bucket) {
     if (__builtin_expect(!open_, 0)) {
-      use_.begin();
+      (void)use_.begin();
       log().open(bucket());
       open_ = true;
     }

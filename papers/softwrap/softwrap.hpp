@@ -130,7 +130,8 @@ class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
   void rollback() noexcept;
   /// Returns whether the open wrap, which has stored nothing yet, finds half of its bucket and half
   /// of a table free; otherwise call wait_for_log_space({half()}).
-  [[nodiscard]] bool roomy() noexcept {
+  [[nodiscard]] bool roomy() {
+    this->use_.look();
     return log().roomy(static_cast<unsigned>(opened_.period() % 3)) &&
            engine_.tables_.active().size() * 2 <= engine_.tables_.active().words.limit();
   }

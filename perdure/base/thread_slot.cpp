@@ -2,6 +2,7 @@
 #include "perdure/base/thread_slot.hpp"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,7 +17,9 @@
 namespace perdure::base {
 namespace {
 
-// Indexed by number: the kernel's id of the thread that has the number; 0 if no thread has it.
+// Indexed by number: the kernel's id of the thread that has the number; 0 if no thread has it; held
+// while while_free() runs.
+constexpr pid_t held = -1;
 constinit std::array<std::atomic<pid_t>, max_threads> owners{};
 constinit std::atomic<std::uint32_t> generation{0};
 
@@ -83,8 +86,13 @@ bool is_dead(pid_t thread) noexcept {
 }
 
 int find_slot(pid_t me) noexcept {
-  for (int i = 0; i < max_threads; ++i)
-    if (take(i, 0, me)) return i;
+  for (int i = 0; i < max_threads; ++i) {
+    const auto& owner = owners[static_cast<std::size_t>(i)];
+    do {
+      if (take(i, 0, me)) return i;
+      // Relaxed: take() looks again.
+    } while (owner.load(std::memory_order_relaxed) == held && ::sched_yield() == 0);
+  }
   for (int i = 0; i < max_threads; ++i)
     if (const pid_t owner = owners[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
         is_dead(owner) && take(i, owner, me))
@@ -116,6 +124,19 @@ Status ensure_thread_slot() noexcept {
   } catch (const error& e) {
     return e.status();
   }
+}
+
+bool detail::hold_free_slot(int slot) noexcept { return slot < max_threads && take(slot, 0, held); }
+
+void detail::let_go_of_slot(int slot) noexcept {
+  // pairs with the acquire in take()
+  owners[static_cast<std::size_t>(slot)].store(0, std::memory_order_release);
+}
+
+bool is_free(int slot) noexcept {
+  // Relaxed: a hint.
+  return slot < max_threads &&
+         owners[static_cast<std::size_t>(slot)].load(std::memory_order_relaxed) == 0;
 }
 
 ReservedSlot::~ReservedSlot() {

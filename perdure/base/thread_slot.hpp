@@ -34,6 +34,8 @@ inline constexpr int slot_count = team_slot + max_team;
 namespace detail {
 extern thread_local constinit int slot_of_this_thread;
 int take_thread_slot();  // throws perdure::error (too_many_threads) when max_threads are alive
+bool hold_free_slot(int slot) noexcept;
+void let_go_of_slot(int slot) noexcept;
 }  // namespace detail
 
 /// The calling thread's number, 0 <= slot < max_threads, or the reserved number that it has at
@@ -46,6 +48,19 @@ int take_thread_slot();  // throws perdure::error (too_many_threads) when max_th
 /// Takes a number for the calling thread if it has none, or returns `too_many_threads`. Call it
 /// before calls that can't fail but need a number, such as a medium's.
 [[nodiscard]] Status ensure_thread_slot() noexcept;
+
+/// Whether no thread has the number; a hint.
+[[nodiscard]] bool is_free(int slot) noexcept;
+
+/// Runs f() if no thread has the number `slot`, and returns whether it did. No thread takes the
+/// number meanwhile; one that takes it later sees what f() stored. f throws nothing and is short.
+template <class F>
+bool while_free(int slot, F&& f) noexcept {
+  if (!detail::hold_free_slot(slot)) return false;
+  f();
+  detail::let_go_of_slot(slot);
+  return true;
+}
 
 /// While it lives, the calling thread has the reserved number `slot`; afterwards, the one it had
 /// before. At any time at most one thread of a pool may have a reserved number, and it works for

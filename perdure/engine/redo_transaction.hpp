@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 
 #include "perdure/engine/redo_engine.hpp"
 #include "perdure/engine/transaction.hpp"
@@ -23,6 +22,7 @@ namespace perdure::engine {
 template <class Engine, class Tm, class Writer>
 class RedoTransaction : public TransactionBase<Tm> {
   using Base = TransactionBase<Tm>;
+  using Rings = ThreadLogs<log::Ring>;
 
  public:
   void rollback() noexcept { (void)roll_back(); }
@@ -38,11 +38,11 @@ class RedoTransaction : public TransactionBase<Tm> {
       : Base(engine.tm_, engine.core_, slot),
         engine_(engine),
         use_(engine.rings_, slot),
-        ring_(use_.log()),
+        ring_(&engine.rings_[0]),
         target_(view_, marks),
         volatile_(engine.strict_ ? 16 : volatile_words, unbounded) {
     // A pool that is open for reading needs it too: commit asks whether the record is empty.
-    record_.configure(ring_.seed(), ring_.max_record(), core_.medium.append_unit());
+    record_.configure(ring_->seed(), ring_->max_record(), core_.medium.append_unit());
     // The background thread commits nothing.
     if (!core_.file.read_only() && !engine.strict_ && slot < base::max_threads)
       engine.writer_.add(slot, volatile_);
@@ -71,13 +71,24 @@ class RedoTransaction : public TransactionBase<Tm> {
     return seen;
   }
 
-  /// Commits in the strict order. `drawn(id)` runs within isolation, before the record is appended;
-  /// `ended()` runs after isolation has ended.
+  /// Strict order: takes a ring, or this thread's turn at the shared one, for commit_strict().
+  /// Returns whether ring_ is another one than before.
+  bool take_ring() {
+    if (__builtin_expect(!use_.begin(), 1)) return false;
+    ring_ = &use_.log();
+    record_.bind(ring_->seed());
+    return true;
+  }
+  /// Commits in the strict order, after take_ring(). `drawn(id)` runs within isolation, before the
+  /// record is appended; `ended()` runs after isolation has ended.
   template <class Drawn, class Ended>
   std::uint64_t commit_strict(Drawn&& drawn, Ended&& ended) {
-    const auto turn = use_.shares() ? use_.hold() : std::unique_lock<std::mutex>();
+    struct Turn {
+      Rings::Use& use;
+      ~Turn() { use.end(); }
+    } const turn{use_};
     const std::uint64_t bytes = record_.bytes();
-    if (__builtin_expect(!ring_.fits(bytes) || !ring_.ready(bytes), 0))
+    if (__builtin_expect(!ring_->fits(bytes) || !ring_->ready(bytes), 0))
       this->throw_log_full({bytes});
     std::uint64_t id = 0;
     bool durable = true;
@@ -101,9 +112,9 @@ class RedoTransaction : public TransactionBase<Tm> {
       durable = this->persist_or_lose(
           number,
           [&] {
-            const std::uint64_t end = ring_.append(record_, log::RecordKind::commit, number, 1);
+            const std::uint64_t end = ring_->append(record_, log::RecordKind::commit, number, 1);
             meanwhile();
-            return ring_.fence(end);
+            return ring_->fence(end);
           },
           meanwhile);
       if (durable && !alone && !ops_.empty()) apply_heap_ops();
@@ -111,7 +122,7 @@ class RedoTransaction : public TransactionBase<Tm> {
     // mutant: strict-isolation-until-fence-late
     done(ended);
     if (__builtin_expect(!durable, 0)) core_.refuse();
-    ring_.prepare_ahead();
+    ring_->prepare_ahead();
     return id;
   }
 
@@ -150,7 +161,7 @@ class RedoTransaction : public TransactionBase<Tm> {
       // mutant: pipelined-acknowledged-durable
       engine_.wait(id).or_throw();
     }
-    ring_.prepare_ahead();
+    ring_->prepare_ahead();
   }
 
   void apply_heap_ops() {
@@ -160,8 +171,8 @@ class RedoTransaction : public TransactionBase<Tm> {
 
   log::RecordWriter record_;
   Engine& engine_;
-  typename ThreadLogs<log::Ring>::Use use_;
-  log::Ring& ring_;
+  Rings::Use use_;   // strict order
+  log::Ring* ring_;  // pipelined order: the pool's one; strict: the one that this thread has
   ViewTarget target_;
   log::VolatileLog volatile_;
 

@@ -102,6 +102,8 @@ class RecordWriter {
     if (words_ == nullptr) grow(1024);
     reset();
   }
+  /// Binds the records to a ring of the same length, by its seed. What was gathered stays.
+  void bind(std::uint64_t seed) noexcept { start_ = base::Checksum(seed); }
   void reset() noexcept { at_ = words_ + header_words; }
   [[nodiscard]] bool empty() const noexcept { return at_ == words_ + header_words; }
   /// Returns the number of bytes that the record will take in a ring.

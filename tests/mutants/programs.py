@@ -34,5 +34,6 @@ PROGRAMS = {
     "rewind": ("papers_rewind_test", [*GTEST]),
     "room": ("engine_log_space_test", [*GTEST]),
     "settlement": ("papers_dudetm_checkpoint_test", [*GTEST]),
+    "thread_logs": ("engine_thread_logs_test", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", [*GTEST]),
 }

@@ -126,11 +126,13 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
     const auto drawn = [](std::uint64_t) {};
     const auto ended = [] {};
     const bool strict = engine_.strict_;
+    if (strict && this->take_ring()) next_slice_ = 0;
     const std::uint64_t id = strict ? this->commit_strict(drawn, ended)
                                     : this->commit_pipelined(durability, drawn, ended);
     // On memory commits do the checkpoint, one slice at a time; on files the background thread does
     // it.
-    if ((strict || !core_.config.fence_is_sync) && __builtin_expect(ring_.tail() >= next_slice_, 0))
+    if ((strict || !core_.config.fence_is_sync) &&
+        __builtin_expect(ring_->tail() >= next_slice_, 0))
       engine_.slice(*this, false);
     return id;
   }

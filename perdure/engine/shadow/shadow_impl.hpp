@@ -41,7 +41,7 @@ Shadow<Tm>::~Shadow() {
 template <class Tm>
 Shadow<Tm>::Transaction::Transaction(Shadow& engine, int slot)
     : Base(engine, slot, &engine.marks_, volatile_words, false), mark_(engine.marks_) {
-  if (!core_.file.read_only()) next_slice_ = ring_.bytes() / 4 * 3;
+  if (!core_.file.read_only()) next_slice_ = ring_->bytes() / 4 * 3;
 }
 
 template <class Tm>
@@ -57,7 +57,7 @@ Status Shadow<Tm>::wait(std::uint64_t id) {
 // Does one slice, or all that is left, in a thread that is between transactions.
 template <class Tm>
 void Shadow<Tm>::slice(Transaction& transaction, bool all) {
-  log::Ring& ring = transaction.ring_;
+  log::Ring& ring = *transaction.ring_;
   std::unique_lock lock(checkpointing_, std::defer_lock);
   if (all)
     lock.lock();
@@ -144,12 +144,12 @@ template <class Tm>
 void Shadow<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   const auto [bytes, lack] = needed;
-  if (lack == Lack::log_space && this->allocate_log(transaction.ring_, bytes)) return;
+  if (lack == Lack::log_space && this->allocate_log(*transaction.ring_, bytes)) return;
   if (!strict_) {
     if (Status s = writer_.wait(last_recorded()); !s.ok()) core_.poison(s);
     if (lack == Lack::volatile_log) return;  // it is empty now
   }
-  const log::Ring& ring = transaction.ring_;
+  const log::Ring& ring = *transaction.ring_;
   if (ring.used() + bytes > ring.bytes()) slice(transaction, true);
   // The first one may have been the rest of an older checkpoint.
   if (ring.used() + bytes > ring.bytes()) slice(transaction, true);

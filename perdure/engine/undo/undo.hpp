@@ -164,6 +164,7 @@ class Undo<Tm>::Transaction : public TransactionBase<Tm> {
   void snapshot(std::uint64_t* a, std::uint64_t n);
   [[noreturn]] void log_full(std::uint64_t bytes);
   Status flush_lines();
+  void take_log();
   Status append(log::RecordKind kind, std::uint64_t id, std::uint32_t transactions);
   void end() noexcept;
 
@@ -172,7 +173,7 @@ class Undo<Tm>::Transaction : public TransactionBase<Tm> {
   const std::uint64_t data_;
   Undo& engine_;
   typename ThreadLogs<UndoLog>::Use use_;
-  log::Ring& ring_;
+  log::Ring* ring_;              // of use_
   std::uint64_t log_bytes_ = 0;  // of this transaction
   // It has thrown LogFull with this many bytes: if a caller swallowed that, commit throws it
   // again.

@@ -126,16 +126,23 @@ Undo<Tm>::Transaction::Transaction(Undo& engine, int slot)
       data_(core_.medium.log_bytes()),
       engine_(engine),
       use_(engine.logs_, slot),
-      ring_(use_.log().ring),
+      ring_(&engine.logs_[0].ring),
       data_writer_(core_.medium, max_data_) {
-  record_.configure(ring_.seed(), ring_.max_record(), core_.medium.append_unit());
+  record_.configure(ring_->seed(), ring_->max_record(), core_.medium.append_unit());
+}
+
+template <class Tm>
+void Undo<Tm>::Transaction::take_log() {
+  if (!use_.begin()) return;
+  ring_ = &use_.log().ring;
+  record_.bind(ring_->seed());
 }
 
 template <class Tm>
 Status Undo<Tm>::Transaction::append(log::RecordKind kind, std::uint64_t id,
                                      std::uint32_t transactions) {
   log_bytes_ += record_.bytes();
-  Status s = ring_.append_fence(record_, kind, id, transactions);
+  Status s = ring_->append_fence(record_, kind, id, transactions);
   record_.reset();
   if (!s.ok()) core_.poison(s);
   return s;
@@ -158,20 +165,21 @@ void Undo<Tm>::Transaction::snapshot(std::uint64_t* a, std::uint64_t n) {
   const auto wanted = static_cast<std::uint8_t>(Tm::isolates ? 0xff : ((1U << n) - 1) << first);
   const std::uint8_t missing = logged_.missing(line, wanted);
   if (missing == 0) return;
-  use_.begin();
+  take_log();
   const std::uint64_t unit = core_.medium.append_unit();
   const std::uint64_t bytes = (128 + unit - 1) / unit * unit;
   // Log space for the record that ends the transaction is reserved. A transaction may fill half a
   // ring.
-  const std::uint64_t kept = bytes + ring_.bytes() / 8;
-  if (log_bytes_ + bytes > ring_.max_record() || log_bytes_ + bytes + kept > ring_.bytes())
+  const std::uint64_t kept = bytes + ring_->bytes() / 8;
+  if (log_bytes_ + bytes > ring_->max_record() || log_bytes_ + bytes + kept > ring_->bytes())
     throw error(failure(Code::too_big, core_.file.path(),
                         "a transaction that changes more lines than its undo log holds",
-                        "at most " + std::to_string(ring_.max_record() / bytes) + " lines",
+                        "at most " + std::to_string(ring_->max_record() / bytes) + " lines",
                         "split it, or make the pool with a larger log_size"));
   // Both must be allocated (ALLOC-1) before either can be needed: this record, and the one that
   // ends a rollback.
-  if (!ring_.fits(bytes + kept) || !ring_.ready(bytes + unit)) log_full(log_bytes_ + bytes + unit);
+  if (!ring_->fits(bytes + kept) || !ring_->ready(bytes + unit))
+    log_full(log_bytes_ + bytes + unit);
   for (std::uint64_t from = 0; from < 8; ++from) {
     std::uint64_t to = from;
     while (to < 8 && (missing >> to & 1) != 0) ++to;
@@ -198,7 +206,7 @@ template <class Tm>
 void Undo<Tm>::Transaction::end() noexcept {
   // Release: pairs with the acquire in truncate_logs(): no record below belongs to a live
   // transaction. Only the ring's holder can say so, because other threads share it.
-  if (use_.ours()) use_.log().ended.store(ring_.tail(), std::memory_order_release);
+  if (use_.ours()) use_.log().ended.store(ring_->tail(), std::memory_order_release);
   ThreadCounters::add(row_.log_bytes, log_bytes_);
   log_bytes_ = needed_ = 0;
   logged_.clear();
@@ -213,9 +221,9 @@ std::uint64_t Undo<Tm>::Transaction::commit(Durability) {
   if (needed_ != 0) log_full(needed_);
   if (logged_.lines().empty() && ops_.empty()) return this->end_read_only();
   const auto prepare = [&] {
-    use_.begin();
+    take_log();
     for (const auto& op : ops_) record_.heap_op(op);
-    if (!ring_.fits(record_.bytes()) || !ring_.ready(record_.bytes())) log_full(record_.bytes());
+    if (!ring_->fits(record_.bytes()) || !ring_->ready(record_.bytes())) log_full(record_.bytes());
   };
   const auto persist = [&](std::uint64_t drawn) {
     // UNDO-2: what the transaction stored is durable before the record that ends its undo.
@@ -232,10 +240,10 @@ std::uint64_t Undo<Tm>::Transaction::commit(Durability) {
     return s;
   };
   const std::uint64_t id = this->commit_durably(engine_, prepare, persist, [&] {
-    ring_.prepare_ahead();
+    ring_->prepare_ahead();
     end();
   });
-  if (ring_.used() > ring_.bytes() / 2)
+  if (ring_->used() > ring_->bytes() / 2)
     if (Status s = engine_.truncate_logs(); !s.ok()) core_.poison(s);
   return id;
 }
@@ -269,7 +277,7 @@ void Undo<Tm>::Transaction::rollback() noexcept {
 template <class Tm>
 void Undo<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
-  log::Ring& ring = transaction.ring_;
+  log::Ring& ring = *transaction.ring_;
   const bool lacks_blocks = !ring.ready(needed.bytes);
   // `full` means that the disk is full. The transaction was rolled back, and does not run again.
   ring.prepare(needed.bytes).or_throw();

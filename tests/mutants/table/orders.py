@@ -21,6 +21,11 @@ ORDERS = (
         {"ring-tail-before-fence": also_here("ring-tail-before-fence-late")},
     ),
     Mutant(
+        "a log is taken from ended threads only (LEASE-1)",
+        {"lease-of-ended-threads-only": never()},
+        by="thread_logs",
+    ),
+    Mutant(
         "an id durable before its record is",
         {"durable-id-before-fence": insert("durable_.store(last, std::memory_order_release);")},
         by="threads",
