@@ -140,6 +140,7 @@ class OrecTransactionBase {
     }
   }
   std::uint64_t read_orec(const std::uint64_t* a);  // throws Conflict
+  [[gnu::noinline, gnu::cold]] std::uint64_t read_orec_slow(const std::uint64_t* a);
   void own_orec(const std::uint64_t* a);            // throws Conflict
   void extend();                                    // takes a newer snapshot, or throws Conflict
   std::uint64_t wait_unowned(Orec& o);              // waits a bounded time; throws Conflict
