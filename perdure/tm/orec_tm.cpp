@@ -231,7 +231,8 @@ std::uint64_t OrecTransactionBase::draw_id() {
     // pairs with low_watermark()
     slot_.pending.store(now + 1, std::memory_order_release);
     // The release pairs with low_watermark().
-    if (clock.compare_exchange_strong(now, now + 1, std::memory_order_acq_rel)) return now + 1;
+    if (clock.compare_exchange_strong(now, now + 1, std::memory_order_acq_rel))
+      return snapshot_ = now + 1;  // the next update begins there
     slot_.pending.store(no_id, std::memory_order_release);
   }
 }

@@ -269,8 +269,10 @@ struct OrecTm {
 
     std::uint64_t end_read_only() {
       if (__builtin_expect(doomed_, 0)) conflict();
+      // An update's snapshot may be older than what it read: what is stored under bias gets no
+      // version.
       const std::uint64_t seen =
-          direct_ ? shared_.domain.clock.load(std::memory_order_acquire) : snapshot_;
+          direct_ || update_ ? shared_.domain.clock.load(std::memory_order_acquire) : snapshot_;
       if (!direct_ && !locks_.empty()) {
         // Owned but not stored to: the words are as they were, so no new incarnation is needed.
         for (const Lock& l : locks_) l.orec->store(l.before, std::memory_order_release);
@@ -322,7 +324,13 @@ struct OrecTm {
     void start_orecs() {
       direct_ = false;
       log_reads_ = update_ || failures_ != 0;
-      snapshot_ = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with draw_id()
+      // An update begins at the newest id that this thread has seen, and takes a newer snapshot
+      // where it reads something newer. So its begin does not load the clock, whose line every
+      // commit of another thread takes away. What it reads has not changed since, so the
+      // transaction is as of its begin all the same. A view keeps no list of its reads, and could
+      // not take a newer snapshot.
+      if (!update_ || failures_ != 0)
+        snapshot_ = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with draw_id()
     }
     [[nodiscard]] bool nobody_else(int slot) const noexcept {
       bool others = false;
