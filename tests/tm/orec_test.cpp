@@ -100,6 +100,24 @@ TEST_F(BiasTest, AThreadAloneForAWhileGetsItBack) {
 // A thread that ends a transaction may hold a lock, such as a ring's, for which another one waits
 // inside its transaction: an end that waited for `change`, or for others to end, could wait for
 // ever.
+// What is stored under bias gets no version, so an update that begins at its thread's last id does
+// not notice that it is newer. Its result must not be acknowledged before that is durable.
+TEST_F(BiasTest, AnUpdateThatOnlyReadsIsBoundedByWhatWasStoredUnderBias) {
+  Transaction me(*shared, base::thread_slot());
+  Other<Biased> other(*shared), revoker(*shared);
+  other.run([&](Transaction& c) { write(c, 1); });
+  shared->set_bias(base::thread_slot(), mine());
+  write(me, 0);
+  ASSERT_TRUE(direct(me, true));
+  const std::uint64_t stored = shared->domain.clock;
+  revoker.run([&](Transaction& c) { EXPECT_FALSE(direct(c, true)); });
+  other.run([&](Transaction& c) {
+    c.begin(true);
+    EXPECT_EQ(1U, c.read(memory(0)));
+    EXPECT_LE(stored, c.end_read_only());
+  });
+}
+
 TEST_F(BiasTest, AnEndWaitsForNobody) {
   Transaction me(*shared, base::thread_slot());
   Other<Biased> other(*shared);
