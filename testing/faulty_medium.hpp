@@ -33,6 +33,8 @@ class FaultyMedium final : public Medium {
   /// The number of such calls since the last fail() for this kind, or ever.
   [[nodiscard]] std::uint64_t calls(Call call) const noexcept;
   [[nodiscard]] Medium& inner() noexcept { return *inner_; }
+  /// What sync_ns() says from now on.
+  void set_sync_ns(std::uint64_t ns) noexcept { sync_ns_ = ns; }
 
   std::string_view kind() const noexcept override { return inner_->kind(); }
   std::string describe() const override { return inner_->describe() + " (with faults)"; }
@@ -53,6 +55,7 @@ class FaultyMedium final : public Medium {
   Status map_view(std::byte* address, std::uint64_t data_offset, std::uint64_t n,
                   ViewKind kind) override;
   Counters counters() const noexcept override { return inner_->counters(); }
+  std::uint64_t sync_ns() const noexcept override { return sync_ns_; }
 
  private:
   struct Plan {
@@ -67,6 +70,7 @@ class FaultyMedium final : public Medium {
   std::unique_ptr<Medium> inner_;
   std::array<Plan, 7> plans_;
   std::atomic<int> lost_append_{0};
+  std::atomic<std::uint64_t> sync_ns_{0};
   Poison poison_;
 };
 

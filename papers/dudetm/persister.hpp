@@ -70,7 +70,7 @@ class Persister final : public LogWriter {
 
   using LogWriter::step;
   /// Does a step. With `whole` a group that is not full is not written yet.
-  Outcome step(bool whole) { return step_unless(whole); }
+  Outcome step(bool whole) { return step_unless(whole, false); }
   /// Returns the number of transactions gathered in a group that is not yet written.
   [[nodiscard]] std::uint64_t waiting() const noexcept {
     return waiting_.load(std::memory_order_relaxed);

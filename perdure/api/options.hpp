@@ -25,8 +25,8 @@ struct Creation {
   /// Bytes of log, which take blocks of the disk as the log is first written; 0: 64 MiB. A
   /// transaction may log half a ring.
   std::uint64_t log_size = 0;
-  /// Strict order: the number of writers with a ring of their own; threads beyond it share
-  /// the last ring.
+  /// Strict order: the number of rings. A thread takes one at its first update, until it ends; the
+  /// last one is shared by the threads that find no other.
   std::uint32_t threads = 4;
   std::uint64_t base = 0;  ///< the pool's address; 0: a free one is chosen
   /// For tests that must see the same pool at every run; 0: the uuid is random.

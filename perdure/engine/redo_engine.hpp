@@ -5,10 +5,11 @@
 // own: by checkpoints from the copy (shadow/), or by replay of the log (papers/dudetm).
 //
 // A pool keeps one of two commit orders, in its header:
-//   strict     One ring per thread. STRICT-1: the record is appended and fenced before isolation
-//              ends, so whatever a transaction read or overwrote was durable before it drew its id,
-//              and the set of durable transactions is closed under reads and overwrites. One fence
-//              per commit. Recovery replays every valid record above the checkpoint id.
+//   strict     One ring per writing thread. STRICT-1: the record is appended and fenced before
+//              isolation ends, so whatever a transaction read or overwrote was durable before it
+//              drew its id, and the set of durable transactions is closed under reads and
+//              overwrites. One fence per commit. Recovery replays every valid record above the
+//              checkpoint id.
 //   pipelined  Isolation ends at once. Records go through volatile logs and one log writer to one
 //              ring, in id order (log_writer.hpp). PIPELINED-1: what is durable is a prefix of the
 //              commit order, and acknowledgements wait for the durable id. Recovery takes the

@@ -89,7 +89,7 @@ class LogWriter {
   }
 
   /// Writes what has been committed as one record. Waits for the medium alone.
-  Outcome step() { return step_unless(false); }
+  Outcome step() { return step_unless(false, false); }
   /// Returns when durable() >= id (running steps as needed), or when the medium has failed.
   Status wait(std::uint64_t id);
   [[nodiscard]] Status status() const;
@@ -127,7 +127,9 @@ class LogWriter {
   /// The end of a step.
   virtual void stepped() noexcept {}
 
-  Outcome step_unless(bool may_wait);
+  /// `may_wait` is due()'s. `for_cohort`: before it looks, it waits for those that shared the last
+  /// records (wait_for_cohort).
+  Outcome step_unless(bool may_wait, bool for_cohort);
   /// gather(), with `next(item)` -> the volatile log at whose front the next transaction is, or
   /// null, and `take(log, item)`.
   template <class Next, class Take>
@@ -170,6 +172,10 @@ class LogWriter {
   }
   void take(VolatileLog& log, const VolatileLog::Item& item) noexcept {
     gathered_bytes_ += bytes_for(item.words);
+    if (&log != last_taken_) {
+      last_taken_ = &log;
+      ++turns_;
+    }
     log.pop(item);
     ++gathered_;
   }
@@ -190,6 +196,7 @@ class LogWriter {
  private:
   void fail(const Status& status);
   Status write();
+  void wait_for_cohort() noexcept;
 
   std::mutex stepping_;
   mutable std::mutex failure_;
@@ -197,6 +204,14 @@ class LogWriter {
   std::atomic<bool> failed_{false};
   std::uint64_t max_group_ = 0;
   int last_log_ = 0;
+  // Used under stepping_. Of the record that is gathered: the log of its last transaction, and how
+  // often that changed.
+  const VolatileLog* last_taken_ = nullptr;
+  unsigned turns_ = 0;
+  // Of the last two records: the bytes promised for their transactions, and whether one of them had
+  // transactions of several threads.
+  std::uint64_t last_bytes_[2] = {};
+  bool had_company_[2] = {};
   std::atomic<std::uint64_t> recorded_{0};
   std::atomic<std::uint32_t> steps_{0};  ///< what waiters sleep on
   std::atomic<int> sleepers_{0};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <chrono>
 #include <new>
 #include <type_traits>
 
@@ -153,12 +154,22 @@ Status FileMedium::make_durable() noexcept {
   mine.log.merge();
   mine.data.merge();
   const bool data = !mine.data.empty();
+  const bool record = !data && !mine.log.empty();
+  const auto start =
+      record ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   LogStage::Written done;
   // The log's blocks are written before the pages of the data region, though nothing may rely on
   // that order: both are durable only when this returns.
   Status s = mine.log.empty() ? Status() : stage_->write(mine.log, data, done);
   if (s.ok() && data && !done.file_synced) s = sync_.wait(done.syncs);
   if (data) done.bytes += mine.data.blocks() * page_bytes;
+  if (record) {
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
+    // The mean of the last few. No partner: a hint.
+    const std::uint64_t before = sync_ns_.load(std::memory_order_relaxed);
+    sync_ns_.store((3 * before + static_cast<std::uint64_t>(took.count())) / 4,
+                   std::memory_order_relaxed);
+  }
   mine.log.clear();
   mine.data.clear();
   Row& r = row();

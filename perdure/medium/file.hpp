@@ -12,6 +12,8 @@
 // Thread safety: as medium.hpp says; threads that fence at the same time share writes and syncs.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 
@@ -32,6 +34,9 @@ class FileMedium final : public MappedMedium {
   void flush(std::uint64_t offset, std::size_t n) noexcept override;
   Status fence() noexcept override;
   Status flush_all() noexcept override;
+  std::uint64_t sync_ns() const noexcept override {
+    return sync_ns_.load(std::memory_order_relaxed);  // no partner: a hint
+  }
   void append(const RingMap& ring, std::uint64_t pos, const void* src,
               std::size_t n) noexcept override;
 
@@ -57,6 +62,7 @@ class FileMedium final : public MappedMedium {
   FileHandle file_;
   Poison poison_;
   FileSync sync_;
+  std::atomic<std::uint64_t> sync_ns_{0};
   std::unique_ptr<LogStage> stage_;
   struct Free {
     void operator()(Marked* p) const noexcept { std::free(p); }

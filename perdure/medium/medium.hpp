@@ -124,6 +124,10 @@ class Medium {
   /// True if a fence costs a device's sync (100 us) and not a memory barrier (100 ns). Engines then
   /// share fences.
   [[nodiscard]] bool fence_is_sync() const noexcept { return fence_is_sync_; }
+  /// The time that a fence of appended records has taken lately, in nanoseconds: where a thread
+  /// decides whether to wait for others that it could share one with. 0 where nothing is known, and
+  /// where a fence is a memory barrier.
+  [[nodiscard]] virtual std::uint64_t sync_ns() const noexcept { return 0; }
 
   /// The bytes at a file offset as this process sees them now, durable or not. For READING only.
   /// The log range and the data region are each contiguous.
