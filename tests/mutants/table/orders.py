@@ -215,8 +215,8 @@ ORDERS = (
         {
             "strict-isolation-until-fence": insert("return;"),
             "strict-isolation-until-fence-late": insert(
-                "const std::uint64_t end = ring_.append(record_, log::RecordKind::commit, id, 1);"
-                " count(bytes); (void)ring_.fence(end); if (!ops_.empty()) apply_heap_ops();"
+                "const std::uint64_t end = ring_->append(record_, log::RecordKind::commit, id, 1);"
+                " count(bytes); (void)ring_->fence(end); if (!ops_.empty()) apply_heap_ops();"
             ),
         },
         by="threads",
