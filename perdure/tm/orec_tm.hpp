@@ -141,9 +141,9 @@ class OrecTransactionBase {
   }
   std::uint64_t read_orec(const std::uint64_t* a);  // throws Conflict
   [[gnu::noinline, gnu::cold]] std::uint64_t read_orec_slow(const std::uint64_t* a);
-  void own_orec(const std::uint64_t* a);            // throws Conflict
-  void extend();                                    // takes a newer snapshot, or throws Conflict
-  std::uint64_t wait_unowned(Orec& o);              // waits a bounded time; throws Conflict
+  void own_orec(const std::uint64_t* a);  // throws Conflict
+  void extend();                          // takes a newer snapshot, or throws Conflict
+  std::uint64_t wait_unowned(Orec& o);    // waits a bounded time; throws Conflict
   void own_slow(Orec& o);
   // Called before an orec is taken: an orec that we own and that is in no list would stay owned.
   void room_for_a_lock() {
@@ -270,9 +270,10 @@ struct OrecTm {
     std::uint64_t end_read_only() {
       if (__builtin_expect(doomed_, 0)) conflict();
       // An update's snapshot may be older than what it read: what is stored under bias gets no
-      // version.
+      // version. With a newer snapshot the result is the instant as of which it read.
+      if (!direct_ && update_) extend();
       const std::uint64_t seen =
-          direct_ || update_ ? shared_.domain.clock.load(std::memory_order_acquire) : snapshot_;
+          direct_ ? shared_.domain.clock.load(std::memory_order_acquire) : snapshot_;
       if (!direct_ && !locks_.empty()) {
         // Owned but not stored to: the words are as they were, so no new incarnation is needed.
         for (const Lock& l : locks_) l.orec->store(l.before, std::memory_order_release);
