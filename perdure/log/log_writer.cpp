@@ -90,10 +90,10 @@ Status LogWriter::write() {
 }
 
 // The threads that share a record are acknowledged together, and commit again at about the same
-// time. Where the next record is begun by the first of them, the others miss it: the waiting threads
-// fall into two cohorts that take turns, and each commit takes two syncs. So the first one waits
-// until as much is promised as the last two records had, but at most a third of a sync, and not at
-// all where the last two records had one thread's transactions each. Relaxed loads: hints.
+// time. Where the next record is begun by the first of them, the others miss it: the waiting
+// threads fall into two cohorts that take turns, and each commit takes two syncs. So the first one
+// waits until as much is promised as the last two records had, but at most a third of a sync, and
+// not at all where the last two records had one thread's transactions each. Relaxed loads: hints.
 void LogWriter::wait_for_cohort() noexcept {
   if (!had_company_[0] && !had_company_[1]) return;
   const std::chrono::nanoseconds limit(ring_->medium().sync_ns() / 3);

@@ -150,8 +150,7 @@ bool OrecTransactionBase::valid(std::uint64_t snapshot) const noexcept {
 }
 
 // The frequent case saves no registers and calls nothing: the rest is read_orec_slow(), to which it
-// jumps. Under two threads that is 3 to 14 % of the throughput of transactions that read
-// (docs/performance.md).
+// jumps.
 std::uint64_t OrecTransactionBase::read_orec(const std::uint64_t* a) {
   Orec& o = shared_.of(a);
   // pairs with release_locks() and rollback()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whom a record of the log writer waits for: the threads that shared the last records, and no thread
-// where each record had one thread's transactions.
+// Whom a record of the log writer waits for: the threads that shared the last records, and no
+// thread where each record had one thread's transactions.
 #include <atomic>
 #include <thread>
 
