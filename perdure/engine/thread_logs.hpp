@@ -96,7 +96,7 @@ class ThreadLogs {
     explicit Place(Arguments&&... arguments) : log(std::forward<Arguments>(arguments)...) {}
     Log log;
     std::mutex turn;
-    // Who has leased it; both change under leasing_.
+    // The thread slot that has leased it, and its Use. Both change under leasing_.
     std::atomic<int> slot{none};
     Use* use = nullptr;
   };

@@ -24,7 +24,11 @@ BLURRED = (
     Mutant(
         "an abort record each 64 blocks", {"torn-abort-record-spacing": leave_out()}, by="torn_log"
     ),
-    Mutant("the rest of a lap is filled (TORN-2)", {"torn-generation-filled": leave_out()}, by="torn_log"),
+    Mutant(
+        "the rest of a lap is filled (TORN-2)",
+        {"torn-generation-filled": leave_out()},
+        by="torn_log",
+    ),
     Mutant(
         "aborted runs are the lap's at its end (TORN-2)",
         {"torn-generation-aborts-flushed": never()},
@@ -35,7 +39,11 @@ BLURRED = (
         {"torn-generation-fill-fence": leave_out()},
         by="torn_log",
     ),
-    Mutant("a lap's beginning durable (TORN-3)", {"torn-generation-begin-flush": leave_out()}, by="bppm"),
+    Mutant(
+        "a lap's beginning durable (TORN-3)",
+        {"torn-generation-begin-flush": leave_out()},
+        by="bppm",
+    ),
     Mutant(
         "a lap's beginning before its records (TORN-3)",
         {"torn-generation-begin-fence": succeed()},
