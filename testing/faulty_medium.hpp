@@ -47,6 +47,10 @@ class FaultyMedium final : public Medium {
   void flush(std::uint64_t offset, std::size_t n) noexcept override { inner_->flush(offset, n); }
   Status fence() noexcept override;
   Status flush_all() noexcept override;
+  Status usable() const override {
+    Status s = poison_.check();
+    return s.ok() ? inner_->usable() : s;
+  }
   Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;
   void append(const RingMap& ring, std::uint64_t pos, const void* src,
               std::size_t n) noexcept override;

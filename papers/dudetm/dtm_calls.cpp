@@ -30,7 +30,7 @@ class DtmCalls::State {
       return f(c);
     } catch (const engine::LogFull& full) {
       c.rollback();
-      running.engine->wait_for_log_space(c, full.needed);
+      engine::make_log_space(*running.engine, c, full.needed);
       c.let_pages_go();
       throw DtmConflict();
     } catch (const tm::Conflict&) {
@@ -38,6 +38,7 @@ class DtmCalls::State {
       throw DtmConflict();
     } catch (const error& e) {
       if (e.code() != Code::invalid) c.rollback();
+      running.engine->core().poison_with_medium();
       throw;
     } catch (...) {
       c.rollback();

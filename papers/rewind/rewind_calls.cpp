@@ -92,7 +92,7 @@ struct RewindCalls::State {
         throw error(failure(Code::full, running.file().path(),
                             "a log that running transactions fill", "log space for one more record",
                             "commit or roll back, or make the pool with a larger log_size"));
-      running.engine->wait_for_log_space(transaction, {AriesRecord::bytes});
+      engine::make_log_space(*running.engine, transaction, {AriesRecord::bytes});
     }
   }
 

@@ -68,7 +68,7 @@ class Over final : public WrapCalls::State {
       if (c.roomy()) return;
       c.rollback();
       if (left == 0) throw no_log_space();
-      running_.engine->wait_for_log_space(c, {c.half()});
+      engine::make_log_space(*running_.engine, c, {c.half()});
     }
   }
   void close_wrap() override {
@@ -125,10 +125,11 @@ class Over final : public WrapCalls::State {
       f(c);
     } catch (const engine::LogFull& full) {
       give_up();
-      running_.engine->wait_for_log_space(c, full.needed);
+      engine::make_log_space(*running_.engine, c, full.needed);
       throw no_log_space();
     } catch (const error& e) {
       if (e.code() != Code::invalid) give_up();
+      running_.engine->core().poison_with_medium();
       throw;
     } catch (...) {
       give_up();

@@ -59,9 +59,23 @@ void EngineBase::poison(const Status& status) noexcept {
   state_.fetch_or(poisoned_bit, std::memory_order_release);
   if (!failure_.ok() || status.ok()) return;
   try {
-    failure_ = failed_earlier(file, "the medium failed earlier (" + status.message() + ")");
+    // A medium that had failed before says so itself.
+    failure_ = failed_earlier(file, status.code() == Code::poisoned
+                                        ? status.message()
+                                        : "the medium failed earlier (" + status.message() + ")");
   } catch (const std::bad_alloc&) {  // why() says it without the medium's words
   }
+}
+
+bool EngineBase::poison_with_medium() noexcept {
+  try {
+    const Status failed = medium.usable();
+    if (failed.ok()) return false;
+    poison(failed);
+  } catch (const std::bad_alloc&) {  // usable() lacks the memory for its message only
+    poison({});
+  }
+  return true;
 }
 
 void EngineBase::lost(std::uint64_t id, const Status& status) noexcept {

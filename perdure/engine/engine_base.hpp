@@ -79,6 +79,10 @@ class EngineBase {
   /// Called after a failure of the medium (LAW-9). The first failure is stored, and all later
   /// errors name it.
   void poison(const Status& status) noexcept;
+  /// Poisons the pool if the medium has failed, and returns whether it has. Called where a call of
+  /// the medium failed outside a commit, such as an allocation of log space: the medium may have
+  /// failed on another thread, which has not told the pool yet.
+  bool poison_with_medium() noexcept;
   [[nodiscard]] bool poisoned() const noexcept {
     return __builtin_expect((state() & poisoned_bit) != 0, 0);
   }
@@ -273,6 +277,18 @@ class Transactions {
   std::array<std::atomic<Transaction*>, base::slot_count> table_{};
 };
 
+/// Makes log space for a transaction that was rolled back. Throws error(full) where the disk is full,
+/// and error(poisoned), for every later call too, where the medium has failed (LAW-9).
+template <class E, class Transaction>
+void make_log_space(E& engine, Transaction& transaction, LogSpace needed) {
+  try {
+    engine.wait_for_log_space(transaction, needed);
+  } catch (const error&) {
+    if (engine.core().poison_with_medium()) engine.core().refuse();
+    throw;
+  }
+}
+
 /// The result of run() for a call that joined an outer transaction.
 inline constexpr std::uint64_t joined = ~std::uint64_t{0};
 
@@ -297,13 +313,14 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
     } catch (const LogFull& full) {
       transaction.rollback();
       if (!transaction.mine(full)) throw;
-      engine.wait_for_log_space(transaction, full.needed);
+      make_log_space(engine, transaction, full.needed);
     } catch (const tm::Conflict& conflict) {
       transaction.rollback();
       if (!transaction.mine(conflict)) throw;
       transaction.backoff();
     } catch (...) {
       transaction.rollback();
+      engine.core().poison_with_medium();  // LAW-9: the medium may be what threw
       throw;
     }
   }

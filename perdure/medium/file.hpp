@@ -33,6 +33,7 @@ class FileMedium final : public MappedMedium {
   void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override;
   void flush(std::uint64_t offset, std::size_t n) noexcept override;
   Status fence() noexcept override;
+  Status usable() const override { return poison_.check(); }
   Status flush_all() noexcept override;
   std::uint64_t sync_ns() const noexcept override {
     return sync_ns_.load(std::memory_order_relaxed);  // no partner: a hint
@@ -57,7 +58,6 @@ class FileMedium final : public MappedMedium {
   Status give_blocks(std::uint64_t from, std::uint64_t to) override;
   Status extend(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;
-  Status usable() const override { return poison_.check(); }
 
   FileHandle file_;
   Poison poison_;

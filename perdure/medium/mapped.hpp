@@ -66,8 +66,6 @@ class MappedMedium : public Medium {
   virtual Status extend(std::uint64_t from, std::uint64_t to) = 0;
   /// Gives the space back after extend(), when the new range could not be mapped.
   virtual void shrink(std::uint64_t to) noexcept = 0;
-  /// A medium that failed before refuses to grow.
-  virtual Status usable() const { return {}; }
   /// Calls f(base, bytes) for each ring that was mapped (twice in a row).
   template <class F>
   void each_ring(F&& f) const {

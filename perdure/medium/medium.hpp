@@ -163,6 +163,9 @@ class Medium {
   /// Errors: as for fence().
   virtual Status flush_all() noexcept = 0;
 
+  /// Returns what every later durable call returns if a call has failed, on any thread; ok before.
+  [[nodiscard]] virtual Status usable() const { return {}; }
+
   /// Maps a part of the log range as a ring (see RingMap). The mapping lives as long as the medium.
   virtual Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) = 0;
   /// Streams n bytes (a multiple of 64) to ring position `pos` (bytes, of any generation; taken

@@ -23,7 +23,7 @@ class Eio : public ::testing::TestWithParam<Case> {
   Options options() const {
     Options o = small(GetParam());
     o.creation.max_size = 16 * MiB;
-    o.creation.log_size = (undo ? 256 : 32) * (file ? 8 : 1) * KiB;
+    o.creation.log_size = log_bytes != 0 ? log_bytes : (undo ? 256 : 32) * (file ? 8 : 1) * KiB;
     return o;
   }
   // The pool at `path` on a medium that can be made to fail.
@@ -52,6 +52,7 @@ class Eio : public ::testing::TestWithParam<Case> {
     EXPECT_NE(why.find("open it again"), std::string::npos) << why;
   }
   const bool undo = GetParam().engine == "undo", file = GetParam().medium == "file";
+  std::uint64_t log_bytes = 0;  // 0: small
   Scratch scratch{!file};
   const std::string path = scratch.path();
 };
@@ -303,6 +304,37 @@ TEST_P(Eio, Growth) {
               Code::ok);
     expect_sound(pool);
     pool.close();
+  }
+}
+
+// The medium has failed on another thread, which has not told the pool yet, and the next call that
+// meets it is not a commit's: an allocation of log space, or the growth of the data region. The
+// update fails, and so does everything after it, views too.
+TEST_P(Eio, MetOutsideACommit) {
+  log_bytes = 32 * MiB;  // most of it is a hole until it is used
+  const std::string bytes(512 * KiB, 'x');
+  for (const bool growth : {false, true}) {
+    std::filesystem::remove(path);
+    {
+      TestPool pool = TestPool::open(path, options());
+      pool.update([&](auto& tx, Root& root) { tx(root.block) = tx.alloc(bytes.size()); });
+      pool.close();
+    }
+    FaultyMedium* faulty = nullptr;
+    TestPool pool = open(faulty).value();
+    faulty->fail(Call::fence, 1, EIO, true);
+    ASSERT_FALSE(faulty->fence().ok());  // on behalf of the other thread
+    const auto update = [&] {
+      pool.update([&](auto& tx, Root& root) {
+        if (growth) (void)tx.alloc(4 * MiB);
+        tx.write_bytes(tx(root.block), bytes.data(), bytes.size());
+      });
+    };
+    EXPECT_EQ(code_of(update), Code::poisoned) << growth;
+    EXPECT_EQ(code_of([&] { pool.view([](auto& tx, const Root& root) { (void)tx(root.count); }); }),
+              Code::poisoned)
+        << growth;
+    refuses_everything(pool);
   }
 }
 
