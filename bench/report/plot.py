@@ -79,7 +79,8 @@ def _micro_figure(plt, data, threads, names, path, note):
 
 def micro_pictures(data, threads, directory, note):
     plt = pyplot()
-    names = [r.name for r in data["runners"] if r.name != "ceiling"]  # it is a line in the picture
+    # Ceiling and bound are lines in the picture.
+    names = [r.name for r in data["runners"] if r.name not in ("ceiling", "bound")]
     core = [n for n in names if micro.is_core(n)]
     paths = [directory / "micro.png"]
     _micro_figure(plt, data, threads, core, paths[0], note)

@@ -9,7 +9,7 @@ from .driver import Failed, list_systems
 
 EXECUTABLES = ("perdure_bench_engines", "perdure_bench_pmemobj", "perdure_bench_peers")
 # Not durable, or not a transaction: references for the others.
-BOUNDS = ("plain", "nvm", "ceiling", "raw")
+BOUNDS = ("plain", "nvm", "ceiling", "bound", "raw")
 NOT_WAITING = ("nosync", "normal", "off")
 DEFAULT = "shadow:durable"
 

@@ -27,7 +27,10 @@ class StructureSession final : public Session {
  public:
   template <class... Args>
   explicit StructureSession(const Setting& setting, const Args&... args) : host_(setting, args...) {
-    Workload::fill(host_, setting);
+    if constexpr (requires { host_.each_structure([] {}); })
+      host_.each_structure([&] { Workload::fill(host_, setting); });
+    else
+      Workload::fill(host_, setting);
     host_.filled();
   }
 
@@ -89,7 +92,14 @@ class StructureSession final : public Session {
   }
 
   std::vector<std::string> audit() override {
-    std::vector<std::string> problems = Workload::audit(host_, grown_);
+    std::vector<std::string> problems;
+    if constexpr (requires { host_.each_structure([] {}); })
+      host_.each_structure([&] {
+        for (auto& problem : Workload::audit(host_, host_.grown()))
+          problems.push_back(std::move(problem));
+      });
+    else
+      problems = Workload::audit(host_, grown_);
     for (auto& problem : host_.check()) problems.push_back(std::move(problem));
     return problems;
   }

@@ -1,47 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // plain: the workloads over ordinary memory, without the library, without a log and without
-// isolation. One thread. It is the bound that every other system is compared with. Thread safety:
-// none.
+// isolation. One thread: a reference for every other system.
+// Thread safety: none.
 #include <cstdlib>
 #include <new>
 #include <type_traits>
 
 #include "bench/systems/host.hpp"
+#include "bench/systems/plain_model.hpp"
 #include "bench/systems/systems.hpp"
 
 namespace bench {
 namespace {
 
-struct PlainModel {
-  template <class T>
-  struct Field {
-    Field(T v = {}) : value(v) {}  // NOLINT(google-explicit-constructor): stands where a T would
-    T value;
-  };
-  template <class T>
-  using Ref = T*;
-  template <class T>
-  struct Link {
-    Link(T* t = nullptr) : target(t) {}  // NOLINT(google-explicit-constructor)
-    T* target;
-  };
-};
-
-struct PlainTx {
-  template <class T>
-  using Field = PlainModel::Field<T>;
-  template <class T>
-  using Link = PlainModel::Link<T>;
-
-  template <class T>
-  T get(const Field<T>& field) const {
-    return field.value;
-  }
-  template <class T>
-  T* get(const Link<T>& link) const {
-    return link.target;
-  }
+struct PlainTx : PlainLoads {
   template <class T>
   void set(Field<T>& field, std::type_identity_t<T> value) const {
     field.value = value;

@@ -11,6 +11,7 @@ namespace bench {
 void add_plain(Systems& systems);    ///< plain.cpp
 void add_nvm(Systems& systems);      ///< nvm.cpp
 void add_ceiling(Systems& systems);  ///< ceiling.cpp
+void add_bound(Systems& systems);    ///< bound.cpp
 void add_raw(Systems& systems);      ///< raw.cpp
 void add_perdure(Systems& systems);  ///< perdure.cpp: every engine of the registry, in every mode
 void add_pmemobj(Systems& systems);  ///< pmemobj.cpp, an executable of its own
