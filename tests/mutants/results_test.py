@@ -233,6 +233,22 @@ class Run(Scratch):
             self.work(made)
         self.assertEqual(self.results().rows, {})
 
+    def test_a_slow_machine_is_no_hang(self):
+        made = runner.Gate(self.root, self.root, self.results(), "")
+        (self.root / runner.BUILD).mkdir(parents=True)
+        slow = [sys.executable, ["-c", "import time; time.sleep(0.4)"]]
+        stuck = [sys.executable, ["-c", "import time; time.sleep(60)"]]
+        with (
+            mock.patch.object(runner, "LONGEST", 0.2),
+            mock.patch.object(made, "program", lambda _: slow),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            made.run_without_any("ring")
+            self.assertGreater(made.limit("ring"), 1.5)
+            self.assertEqual(made.run("ring", mutant=0), "")
+            with mock.patch.object(made, "program", lambda _: stuck):
+                self.assertEqual(made.run("ring", mutant=0), "ring hangs")
+
     def test_a_program_that_is_ended_from_outside_has_no_verdict(self):
         made = runner.Gate(self.root, self.root, self.results(), "")
         (self.root / runner.BUILD).mkdir(parents=True)

@@ -20,7 +20,10 @@ from programs import PROGRAMS
 from table import MUTANTS
 
 BUILD = "build/dev"
-LONGEST = 600  # seconds: a mutant that hangs is found, too
+# A mutant that hangs is found, too: after this many seconds, or four times what its program took
+# without any mutant on this machine, if that is longer. A program without any mutant has longer.
+LONGEST = 600
+WITHOUT_ANY = 3600
 
 
 def say(text):
@@ -65,6 +68,7 @@ class Gate:
             *(["--engine", settings["engine"]] if settings["engine"] else []),
         ]
         self.built = {}  # the path of each program
+        self.took = {}  # seconds of each program without any mutant
         self.tried = []
 
     def program(self, by):
@@ -78,6 +82,17 @@ class Gate:
                 )
             self.built[by] = str(found[0])
         return self.built[by], arguments + (self.explorer if by == "explorer" else [])
+
+    def limit(self, by):
+        return max(LONGEST, 4 * self.took[by]) if by in self.took else WITHOUT_ANY
+
+    def run_without_any(self, by):
+        """Ends the gate if the program fails. Its time sets the limit for its mutants."""
+        say(f"mutants: {by} without any")
+        start = time.monotonic()
+        if found := self.run(by):
+            sys.exit(f"mutants: {by} fails without any mutant: {found}")
+        self.took[by] = time.monotonic() - start
 
     def run(self, by, extra=(), mutant=-1):
         """Returns what found the mutant, or "" if nothing did."""
@@ -97,7 +112,7 @@ class Gate:
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                timeout=LONGEST,
+                timeout=self.limit(by),
                 check=False,
             )
         except subprocess.TimeoutExpired:
@@ -209,9 +224,7 @@ class Gate:
             return say("mutants: none to try: all that were asked for have a result of this commit")
         build(self.copy, jobs, needed)
         for by in needed:
-            say(f"mutants: {by} without any")
-            if found := self.run(by):
-                sys.exit(f"mutants: {by} fails without any mutant: {found}")
+            self.run_without_any(by)
         reached, why = self.learn_calls() if wants_calls else ({}, {})
         tries = list(self.tries(reached, why, resume))
         left = self.results.estimate([t[2] for t in tries])
