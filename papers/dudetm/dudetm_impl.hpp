@@ -71,7 +71,7 @@ void Dudetm<Tm>::group_transactions() {
 template <class Tm>
 Dudetm<Tm>::Transaction::Transaction(Dudetm& engine, int slot)
     : Base(engine, slot, nullptr, variant_of(engine.core_.config).volatile_words,
-           variant_of(engine.core_.config).unbounded) {
+           variant_of(engine.core_.config).unbounded, false) {
   if (core_.file.read_only()) return;
   // This covers what most transactions need. If it is refused, their commits will be refused.
   if (!engine.strict_ && slot < base::max_threads && (timestamps || !engine.writer_.promises()))

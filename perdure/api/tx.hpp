@@ -145,6 +145,22 @@ template <class Tx, class T>
 class PtrRef;
 
 namespace detail {
+/// What an update writes through: the engine's transaction, or what that transaction names.
+template <class Transaction>
+struct WriterOf {
+  /// A reference: nothing is between.
+  using type = Transaction&;
+};
+/// An engine's own (engine/shadow/shadow.hpp).
+template <class Transaction>
+  requires requires { typename Transaction::Writer; }
+struct WriterOf<Transaction> {
+  /// Made when the lambda begins, ended when it ends.
+  using type = typename Transaction::Writer;
+};
+}  // namespace detail
+
+namespace detail {
 template <class T>
 inline constexpr bool is_proxy = false;  ///< Ref or PtrRef
 /// A proxy: see above.
@@ -173,13 +189,12 @@ constexpr decltype(auto) value_of(U&& u) {
 template <class Transaction>
 class Tx : public ReadTx<Transaction> {
   using Base = ReadTx<Transaction>;
-  using Base::transaction_;
 
  public:
   /// A transaction of this type may change the pool.
   static constexpr bool read_only = false;
   /// Made by update(), around the engine's transaction.
-  using Base::Base;
+  explicit Tx(Transaction& transaction) : Base(transaction), writer_(transaction) {}
   /// A field's value, as in a view().
   using Base::read;
   using Base::operator();
@@ -221,7 +236,7 @@ class Tx : public ReadTx<Transaction> {
     while (n >= 8) {
       const std::size_t count = n / 8 < 256 ? n / 8 : 256;
       std::memcpy(words, in, count * 8);
-      transaction_.write_words(reinterpret_cast<std::uint64_t*>(at), words, count);
+      writer_.write_words(reinterpret_cast<std::uint64_t*>(at), words, count);
       at += count * 8, in += count * 8, n -= count * 8;
     }
     if (n > 0) part(at, in, n);
@@ -229,10 +244,10 @@ class Tx : public ReadTx<Transaction> {
 
   /// Returns an uninitialised block of at least n bytes, 16-aligned, 64-aligned where n is a
   /// multiple of 64. Throws error(full, out_of_memory, io), or std::bad_alloc: update() rolls back.
-  [[nodiscard]] std::byte* alloc(std::size_t n) { return transaction_.alloc(n); }
+  [[nodiscard]] std::byte* alloc(std::size_t n) { return writer_.alloc(n); }
   /// Frees a block that alloc returned, in this transaction or an earlier one. Throws
   /// error(invalid) for any other address.
-  void free(void* block) { transaction_.free(block); }
+  void free(void* block) { writer_.free(block); }
 
   /// Builds a T in DRAM from args (for a tx(field), its value) and stores it whole in a new block.
   template <class T, class... Args>
@@ -267,7 +282,7 @@ class Tx : public ReadTx<Transaction> {
     if constexpr (sizeof(T) == 8 && alignof(T) == 8) {
       std::uint64_t word;
       std::memcpy(&word, &value, 8);
-      transaction_.write(reinterpret_cast<std::uint64_t*>(a), word);
+      writer_.write(reinterpret_cast<std::uint64_t*>(a), word);
     } else {
       write_bytes(a, &value, sizeof(T));
     }
@@ -280,9 +295,11 @@ class Tx : public ReadTx<Transaction> {
     auto* const a = reinterpret_cast<std::uint64_t*>(at - skip);
     std::uint64_t word = this->read_word(a);
     std::memcpy(reinterpret_cast<std::byte*>(&word) + skip, in, take);
-    transaction_.write(a, word);
+    writer_.write(a, word);
     return take;
   }
+
+  typename detail::WriterOf<Transaction>::type writer_;
 };
 
 /// tx(x) for a p<T>: reads and writes x. It is used up by the expression that made it: a named one

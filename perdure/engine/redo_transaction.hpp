@@ -33,8 +33,9 @@ class RedoTransaction : public TransactionBase<Tm> {
 
   /// `marks` receives the lines that heap ops change; null where the data region is not written
   /// from the mapping. `volatile_words` and `unbounded` are the volatile log's (volatile_log.hpp).
+  /// `keeps_old`: the record has the old values (word(), words_over()), and the TM's undo log none.
   RedoTransaction(Engine& engine, int slot, const Marks* marks, std::uint64_t volatile_words,
-                  bool unbounded)
+                  bool unbounded, bool keeps_old)
       : Base(engine.tm_, engine.core_, slot),
         engine_(engine),
         use_(engine.rings_, slot),
@@ -42,7 +43,7 @@ class RedoTransaction : public TransactionBase<Tm> {
         target_(view_, marks),
         volatile_(engine.strict_ ? 16 : volatile_words, unbounded) {
     // A pool that is open for reading needs it too: commit asks whether the record is empty.
-    record_.configure(ring_->seed(), ring_->max_record(), core_.medium.append_unit());
+    record_.configure(ring_->seed(), ring_->max_record(), core_.medium.append_unit(), keeps_old);
     // The background thread commits nothing.
     if (!core_.file.read_only() && !engine.strict_ && slot < base::max_threads)
       engine.writer_.add(slot, volatile_);
@@ -55,6 +56,12 @@ class RedoTransaction : public TransactionBase<Tm> {
     if (!inside_) return false;
     inside_ = false;
     if (core_.forked()) return false;
+    // Still isolated. Readers of other threads may look, and will see that the line is owned.
+    // mutant: rollback-restores-old-values
+    if (record_.keeps_old())
+      record_.each_old([this](std::uint64_t offset, std::uint64_t old) {
+        tm::store_word(reinterpret_cast<std::uint64_t*>(view_ + offset), old);
+      });
     record_.reset();
     this->abandon();
     return true;
@@ -82,7 +89,7 @@ class RedoTransaction : public TransactionBase<Tm> {
   /// Commits in the strict order, after take_ring(). `drawn(id)` runs within isolation, before the
   /// record is appended; `ended()` runs after isolation has ended.
   template <class Drawn, class Ended>
-  std::uint64_t commit_strict(Drawn&& drawn, Ended&& ended) {
+  [[gnu::always_inline]] std::uint64_t commit_strict(Drawn&& drawn, Ended&& ended) {
     struct Turn {
       Rings::Use& use;
       ~Turn() { use.end(); }
@@ -92,7 +99,7 @@ class RedoTransaction : public TransactionBase<Tm> {
       this->throw_log_full({bytes});
     std::uint64_t id = 0;
     bool durable = true;
-    tm_.commit([&](std::uint64_t number) {
+    tm_.commit([&](std::uint64_t number) __attribute__((always_inline)) {
       id = number;
       // STRICT-1, the one fence: the record is durable before isolation ends, so before any thread
       // can read or overwrite what this transaction did, and before it is acknowledged. What it
@@ -111,7 +118,7 @@ class RedoTransaction : public TransactionBase<Tm> {
       // mutant: strict-isolation-until-fence
       durable = this->persist_or_lose(
           number,
-          [&] {
+          [&]() __attribute__((always_inline)) {
             const std::uint64_t end = ring_->append(record_, log::RecordKind::commit, number, 1);
             meanwhile();
             return ring_->fence(end);

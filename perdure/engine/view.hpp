@@ -64,6 +64,13 @@ class Marks {
       // it.
       __atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
   }
+  /// The words, for mark_alone(): mark(offset, true) for a caller that has them at hand.
+  [[nodiscard]] std::uint64_t* words() const noexcept { return pages_.data(); }
+  [[gnu::always_inline]] static void mark_alone(std::uint64_t* words,
+                                                std::uint64_t offset) noexcept {
+    std::uint64_t* const word = words + (offset >> 12);
+    __atomic_store_n(word, *word | std::uint64_t{1} << (offset >> 6 & 63), __ATOMIC_RELAXED);
+  }
   void mark(std::uint64_t offset, std::uint64_t n, bool alone) const noexcept {
     for (std::uint64_t at = offset & ~63ULL; at < offset + n; at += 64) mark(at, alone);
   }

@@ -62,6 +62,12 @@ enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, b
 [[nodiscard]] constexpr std::uint64_t key_offset(std::uint64_t key) noexcept {
   return key >> 24 << 3;
 }
+/// How many words the entry of that key takes.
+[[nodiscard]] constexpr std::uint64_t span_of(std::uint64_t key) noexcept {
+  const EntryKind kind = key_kind(key);
+  const bool values = kind == EntryKind::words || kind == EntryKind::before;
+  return values ? (key_count(key) + 2) / 2 * 2 : 2;
+}
 
 /// What a record's checksum is bound to besides its words. There is one per ring and opening.
 [[nodiscard]] inline std::uint64_t ring_seed(const std::uint8_t (&uuid)[16], std::uint64_t epoch,
@@ -83,6 +89,20 @@ enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, b
   return fold.value();
 }
 
+/// Where a record's next entry goes, and how far from a word of the record its old value is.
+struct RecordCursor {
+  std::uint64_t* at = nullptr;
+  std::uint64_t to_old = 0;
+  /// Adds a word with its old value; two words must fit.
+  [[gnu::always_inline]] void add(std::uint64_t offset, std::uint64_t value,
+                                  std::uint64_t old) noexcept {
+    at[to_old + 1] = old;
+    at[0] = entry_key(EntryKind::words, offset, 1);
+    at[1] = value;
+    at += 2;
+  }
+};
+
 /// Gathers one record in DRAM, entry by entry, and seals it. The checksum is taken in one pass at
 /// the end, in registers. Taken store by store, its sums would live in memory, and updating them
 /// cost 8 ns per store instead of 1 ns (measured; a record is in the L1 cache).
@@ -93,12 +113,15 @@ class RecordWriter {
   RecordWriter& operator=(const RecordWriter&) = delete;
   ~RecordWriter() { std::free(words_); }
 
-  /// A record may take `max_bytes` bytes; `unit` is the medium's append unit, a power of two. Call
+  /// A record may take `max_bytes` bytes; `unit` is the medium's append unit, a power of two.
+  /// `keeps_old`: words come with their old values (word() and words() below that take them). Call
   /// this before first use.
-  void configure(std::uint64_t seed, std::uint64_t max_bytes, std::size_t unit) {
+  void configure(std::uint64_t seed, std::uint64_t max_bytes, std::size_t unit,
+                 bool keeps_old = false) {
     start_ = base::Checksum(seed);
     max_words_ = max_bytes / 8;
     unit_words_ = unit / 8;
+    keeps_old_ = keeps_old;
     if (words_ == nullptr) grow(1024);
     reset();
   }
@@ -116,6 +139,7 @@ class RecordWriter {
     return static_cast<std::uint64_t>(at_ - words_) - header_words;
   }
   [[nodiscard]] const std::uint64_t* payload() const noexcept { return words_ + header_words; }
+  [[nodiscard]] bool keeps_old() const noexcept { return keeps_old_; }
   [[nodiscard]] std::uint64_t max_bytes() const noexcept { return max_words_ * 8; }
 
   /// Throws error(too_big) or std::bad_alloc unless n more words fit; after that the next entries
@@ -128,6 +152,19 @@ class RecordWriter {
     room(2);
     put(entry_key(EntryKind::words, offset, 1), value);
   }
+  /// The same, and keeps the word's old value, in DRAM alone: it is stored beside the record, at a
+  /// fixed distance from the new value, so one cursor serves both.
+  void word(std::uint64_t offset, std::uint64_t value, std::uint64_t old) {
+    room(2);
+    RecordCursor next = cursor();
+    next.add(offset, value, old);
+    cursor(next);
+  }
+  /// For a caller that adds entries itself, between these two calls. `end` is where a cursor must
+  /// not pass; there word() takes over.
+  [[nodiscard]] RecordCursor cursor() const noexcept { return {at_, to_old_}; }
+  [[nodiscard]] const std::uint64_t* end() const noexcept { return end_; }
+  void cursor(const RecordCursor& next) noexcept { at_ = next.at; }
   /// Adds n consecutive words: n words and a key. Throws as word() does, with nothing recorded.
   void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n,
              EntryKind kind = EntryKind::words) {
@@ -143,6 +180,44 @@ class RecordWriter {
       offset += run * 8;
       values += run;
       n -= run;
+    }
+  }
+  /// The same, and keeps their old values, as word() does.
+  void words_over(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n,
+                  const std::uint64_t* old) {
+    if (__builtin_expect(n >= max_count, 0)) {
+      for (std::uint64_t i = 0; i < n; ++i) word(offset + i * 8, values[i], old[i]);
+      return;
+    }
+    room((n + 2) / 2 * 2);
+    at_[0] = entry_key(EntryKind::words, offset, n);
+    std::uint64_t* const olds = at_ + to_old_;
+    for (std::uint64_t i = 0; i < n; ++i) {
+      olds[1 + i] = old[i];
+      at_[1 + i] = values[i];
+    }
+    at_ += n + 1;
+    if (n % 2 == 0) *at_++ = 0;
+  }
+  /// Calls f(offset, old value) for each word that was added with its old value, the last one
+  /// first. The record may only be reset afterwards.
+  template <class F>
+  void each_old(F&& f) noexcept {
+    // Entries can be read forwards only. So a first pass writes, where an entry's key has no old
+    // value, how many words before it the entry before begins.
+    std::uint64_t back = 0;
+    std::uint64_t* at = words_ + header_words;
+    for (std::uint64_t* next; at != at_; at = next) {
+      next = at + span_of(*at);
+      at[to_old_] = back;
+      back = static_cast<std::uint64_t>(next - at);
+    }
+    while (at != words_ + header_words) {
+      at -= back;
+      back = at[to_old_];
+      if (key_kind(*at) != EntryKind::words) continue;
+      for (std::uint64_t i = key_count(*at); i-- > 0;)
+        f(key_offset(*at) + i * 8, at[to_old_ + 1 + i]);
     }
   }
   void heap_op(const pool::HeapOp& op) {
@@ -199,12 +274,17 @@ class RecordWriter {
   void grow(std::uint64_t need) {
     std::uint64_t capacity = words_ == nullptr ? 1024 : static_cast<std::uint64_t>(limit_ - words_);
     while (capacity < need + unit_words_ + 8) capacity *= 2;
-    auto* bigger =
-        static_cast<std::uint64_t*>(std::aligned_alloc(4096, (capacity * 8 + 4095) / 4096 * 4096));
+    // The old values begin half a page further than the record does. Where both are equally far
+    // from a page's start, a load of the one waits for a store to the other.
+    const std::uint64_t to_old = keeps_old_ ? capacity + 256 : 0;
+    auto* bigger = static_cast<std::uint64_t*>(
+        std::aligned_alloc(4096, ((to_old + capacity) * 8 + 4095) / 4096 * 4096));
     if (bigger == nullptr) throw std::bad_alloc();
     const auto used = words_ == nullptr ? 0 : static_cast<std::size_t>(at_ - words_);
     if (used != 0) std::memcpy(bigger, words_, used * 8);
+    if (used != 0 && keeps_old_) std::memcpy(bigger + to_old, words_ + to_old_, used * 8);
     std::free(words_);
+    to_old_ = to_old;
     words_ = bigger;
     at_ = words_ + used;
     limit_ = words_ + capacity;
@@ -214,11 +294,13 @@ class RecordWriter {
 
   std::uint64_t* at_ = nullptr;   // the next word
   std::uint64_t* end_ = nullptr;  // where more() is called
+  std::uint64_t to_old_ = 0;      // from a word of the record to its old value; 0: none are kept
   std::uint64_t* words_ = nullptr;
   base::Checksum start_;
   std::uint64_t* limit_ = nullptr;
   std::uint64_t max_words_ = 0;
   std::uint64_t unit_words_ = 8;
+  bool keeps_old_ = false;
 };
 
 /// One entry as a reader sees it.
@@ -278,9 +360,8 @@ template <class F>
 bool each_entry(const std::uint64_t* p, std::uint64_t n, F&& f) {
   const std::uint64_t* const end = p + n;
   while (p < end) {
-    Entry e{key_kind(*p), key_offset(*p), key_count(*p), p + 1};
-    const bool values = e.kind == EntryKind::words || e.kind == EntryKind::before;
-    const std::uint64_t length = values ? (e.count + 2) / 2 * 2 : 2;
+    const Entry e{key_kind(*p), key_offset(*p), key_count(*p), p + 1};
+    const std::uint64_t length = span_of(*p);
     if (static_cast<std::uint64_t>(end - p) < length) return false;
     f(e);
     p += length;

@@ -251,7 +251,7 @@ struct OrecTm {
     }
 
     template <class F>
-    void commit(F&& before_publish) {
+    [[gnu::always_inline]] void commit(F&& before_publish) {
       auto& clock = shared_.domain.clock;
       std::uint64_t id = 0;
       if (__builtin_expect(direct_, 1)) {

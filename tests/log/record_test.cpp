@@ -148,6 +148,39 @@ TEST_F(RecordTest, ATransactionThatCantFitIsRefusedAndWhatWasGatheredStays) {
   EXPECT_TRUE(small.empty());
 }
 
+TEST_F(RecordTest, OldValuesComeBackNewestFirst) {
+  RecordWriter w;
+  w.configure(seed, 64 << 20, 64, true);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> added;  // in order
+  std::mt19937_64 random(3);
+  for (unsigned i = 0; i < 2000; ++i) {  // it grows several times
+    const std::uint64_t offset = random() % 512 * 8, n = random() % 9;
+    if (n == 0) {
+      w.heap_op({65536 + 64 * i, 12, 0, i % 2 == 0});
+    } else if (n == 1) {
+      w.word(offset, i, i + 7);
+      added.emplace_back(offset, i + 7);
+    } else {
+      std::vector<std::uint64_t> now(n, i), old(n);
+      for (std::uint64_t k = 0; k < n; ++k) added.emplace_back(offset + k * 8, old[k] = random());
+      w.words_over(offset, now.data(), n, old.data());
+    }
+  }
+  const RecordView r{w.seal(RecordKind::commit, 1, 1, 0), 0};
+  EXPECT_TRUE(r.checks(seed)) << "old values are no part of the record";
+  std::size_t words = 0;
+  for (const Entry& e : entries(r)) words += e.kind == EntryKind::words ? e.count : 0;
+  EXPECT_EQ(added.size(), words);
+  w.each_old([&](std::uint64_t offset, std::uint64_t old) {
+    ASSERT_FALSE(added.empty());
+    ASSERT_EQ(added.back(), std::pair(offset, old)) << added.size();
+    added.pop_back();
+  });
+  EXPECT_TRUE(added.empty());
+  w.reset();
+  w.each_old([](std::uint64_t, std::uint64_t) { FAIL() << "of an empty record"; });
+}
+
 TEST_F(RecordTest, AnEntryThatOverrunsItsRecordIsDamage) {
   std::uint64_t words[4] = {entry_key(EntryKind::words, 64, 3), 1, 2, 3};
   const auto count = [&](std::uint64_t n) {

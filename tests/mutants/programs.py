@@ -35,5 +35,6 @@ PROGRAMS = {
     "room": ("engine_log_space_test", [*GTEST]),
     "settlement": ("papers_dudetm_checkpoint_test", [*GTEST]),
     "thread_logs": ("engine_thread_logs_test", [*GTEST]),
+    "writer": ("engine_writer_test", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", [*GTEST]),
 }

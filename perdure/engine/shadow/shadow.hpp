@@ -88,24 +88,26 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
  public:
   Transaction(Shadow& engine, int slot);
 
+  class Writer;
+
+  void begin(bool update) {
+    Base::begin(update);
+    runs_again_ = false;
+  }
   void write(std::uint64_t* a, std::uint64_t v) {
     // SHADOW-2: the record holds every word that is stored. What can fail comes before what can't,
     // so a program that catches an error and commits finds in the mapping what the record says.
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
-    tm_.keep(a);
-    record_.word(offset, v);
-    // The mark is set here because a pass over the record at the commit cost sps-64 a quarter of
-    // its throughput.
+    record_.word(offset, v, *a);
     mark_.mark(offset, tm_.alone());
     tm_.put(a, v);
   }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i)
       if (i == 0 || (reinterpret_cast<std::uintptr_t>(a + i) & 63) == 0) tm_.own(a + i);
-    for (std::uint64_t i = 0; i < n; ++i) tm_.keep(a + i);
     const std::uint64_t offset = offset_of(a);
-    record_.words(offset, src, n);
+    record_.words_over(offset, src, n, a);
     mark_.mark(offset, n * 8, tm_.alone());
     for (std::uint64_t i = 0; i < n; ++i) tm_.put(a + i, src[i]);
   }
@@ -121,6 +123,8 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   }
 
   std::uint64_t commit(Durability durability) {
+    // The program has swallowed what lend_no_more() threw.
+    if (__builtin_expect(runs_again_, 0)) this->throw_log_full({0, Lack::nothing});
     if (record_.empty()) return this->commit_read_only(durability);
     if (core_.forked()) core_.refuse();
     const auto drawn = [](std::uint64_t) {};
@@ -141,9 +145,94 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   friend class Shadow;
 
   static constexpr std::uint64_t volatile_words = 1 << 17;  // 1 MiB
+  [[noreturn]] [[gnu::cold]] void lend_no_more() {
+    keeps_cursor_ = runs_again_ = true;
+    this->throw_log_full({0, Lack::nothing});
+  }
 
   const Marks& mark_;
+  bool lends_ = false, keeps_cursor_ = false, runs_again_ = false;  // Writer
   std::uint64_t next_slice_ = 0;
+};
+
+/// What an update's lambda writes through (api/tx.hpp). While no other thread writes, it has the
+/// record's cursor and what else a store needs in an object of its own, which the compiler keeps in
+/// registers: the cache misses of a store overlap with the next ones' only as far as the processor's
+/// queues reach, so instructions and stores count. SHADOW-3: nothing else adds to the record
+/// meanwhile. The transaction has the cursor again before anything else is asked of it, and when the
+/// lambda ends, by an exception too.
+///
+/// An update within an update has a Writer of its own, on the same record, and the outer one's
+/// cursor would then be stale. So the second Writer ends the transaction as a conflict does, and
+/// from then on this thread's transactions on the pool keep their cursors.
+template <class Tm>
+class Shadow<Tm>::Transaction::Writer {
+ public:
+  explicit Writer(Transaction& transaction) : transaction_(transaction) {
+    if (!transaction.tm_.alone()) return;
+    // mutant: writer-within-a-writer
+    if (__builtin_expect(transaction.lends_, 0)) transaction.lend_no_more();
+    if (__builtin_expect(transaction.keeps_cursor_, 0)) return;
+    transaction.lends_ = true;
+    marks_ = transaction.mark_.words();
+    take();
+  }
+  ~Writer() {
+    if (end_ == nullptr) return;
+    // mutant: writer-gives-back
+    give_back();
+    transaction_.lends_ = false;
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  [[gnu::always_inline]] void write(std::uint64_t* a, std::uint64_t v) {
+    if (__builtin_expect(cursor_.at + 2 > end_, 0)) {
+      if (end_ == nullptr) return transaction_.write(a, v);
+      return write_whole(a, v);
+    }
+    const auto offset = static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(a) - view_);
+    cursor_.add(offset, v, *a);
+    Marks::mark_alone(marks_, offset);
+    tm::store_word(a, v);
+  }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
+    whole([&] { transaction_.write_words(a, src, n); });
+  }
+  std::byte* alloc(std::uint64_t bytes) {
+    return whole([&] { return transaction_.alloc(bytes); });
+  }
+  void free(void* p) {
+    whole([&] { transaction_.free(p); });
+  }
+
+ private:
+  [[gnu::noinline, gnu::cold]] void write_whole(std::uint64_t* a, std::uint64_t v) {
+    whole([&] { transaction_.write(a, v); });
+  }
+  void take() noexcept {
+    cursor_ = transaction_.record_.cursor();
+    end_ = transaction_.record_.end();
+    view_ = transaction_.view_;
+  }
+  void give_back() noexcept { transaction_.record_.cursor(cursor_); }
+  // Calls f() while the transaction has the cursor.
+  template <class F>
+  decltype(auto) whole(F&& f) {
+    if (end_ == nullptr) return f();
+    give_back();
+    struct Again {
+      Writer& writer;
+      ~Again() { writer.take(); }
+    } const again{*this};
+    return f();
+  }
+
+  Transaction& transaction_;
+  log::RecordCursor cursor_;
+  const std::uint64_t* end_ = nullptr;  // null: the transaction keeps its cursor
+  const std::byte* view_ = nullptr;
+  std::uint64_t* marks_ = nullptr;
 };
 
 }  // namespace perdure::engine::shadow

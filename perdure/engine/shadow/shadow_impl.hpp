@@ -40,7 +40,7 @@ Shadow<Tm>::~Shadow() {
 
 template <class Tm>
 Shadow<Tm>::Transaction::Transaction(Shadow& engine, int slot)
-    : Base(engine, slot, &engine.marks_, volatile_words, false), mark_(engine.marks_) {
+    : Base(engine, slot, &engine.marks_, volatile_words, false, true), mark_(engine.marks_) {
   if (!core_.file.read_only()) next_slice_ = ring_->bytes() / 4 * 3;
 }
 
@@ -144,6 +144,7 @@ template <class Tm>
 void Shadow<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   const auto [bytes, lack] = needed;
+  if (lack == Lack::nothing) return;
   if (lack == Lack::log_space && this->allocate_log(*transaction.ring_, bytes)) return;
   if (!strict_) {
     if (Status s = writer_.wait(last_recorded()); !s.ok()) core_.poison(s);

@@ -26,6 +26,21 @@ ORDERS = (
         by="thread_logs",
     ),
     Mutant(
+        "a second writer on a record ends the transaction (SHADOW-3)",
+        {"writer-within-a-writer": never()},
+        by="writer",
+    ),
+    Mutant(
+        "a writer gives its cursor back (SHADOW-3)",
+        {"writer-gives-back": leave_out()},
+        by="writer",
+    ),
+    Mutant(
+        "a rollback restores the old values",
+        {"rollback-restores-old-values": never()},
+        by="writer",
+    ),
+    Mutant(
         "an id durable before its record is",
         {"durable-id-before-fence": insert("durable_.store(last, std::memory_order_release);")},
         by="threads",
