@@ -72,8 +72,16 @@ def parsed():
         "--only", default="", help="mutants whose name or line matches this regular expression"
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of the build")
+    parser.add_argument(
+        "--at-once",
+        type=int,
+        default=os.cpu_count(),
+        help="mutants tried at the same time (the number of processors)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     arguments = parser.parse_args()
+    if arguments.at_once < 1:
+        parser.error(f"found --at-once {arguments.at_once}, expected 1 or more")
     if not arguments.check and arguments.work is None:
         parser.error("found neither --work nor --check, expected one of them")
     return arguments
@@ -107,6 +115,7 @@ def try_them(root, work, arguments):
         work,
         Results(work / RESULTS, commit, arguments.distinct, arguments.engine),
         arguments.only,
+        arguments.at_once,
     )
     try:
         gate.work(arguments.jobs, arguments.resume)

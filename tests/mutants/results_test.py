@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -219,6 +220,20 @@ class Run(Scratch):
         made, ran = self.gate({call: "found", ("ring", 0): "found", ("fuzz", 1): ""})
         self.work(made, resume=False)
         self.assertEqual(len(ran), 6)
+
+    def test_two_are_tried_at_once(self):
+        both = threading.Barrier(2, timeout=30)
+
+        def run(by, extra=(), mutant=-1):
+            if mutant != -1:
+                both.wait()
+            return "found"
+
+        made = runner.Gate(self.root, self.root / "work", self.results(), r"^[ab] ", at_once=2)
+        made.run, made.run_without_any = run, lambda by: None
+        self.work(made)
+        self.assertEqual(sorted(made.tried), sorted(made.written.values()))
+        self.assertTrue(all(row["killed"] for row in self.results().rows.values()))
 
     def test_only_some(self):
         made, ran = self.gate({("ring", 0): "found"}, only="^a ")

@@ -5,6 +5,7 @@ known.
 A program that fails without any mutant ends the gate: its failures with mutants would mean nothing.
 """
 
+import concurrent.futures
 import json
 import os
 import re
@@ -58,8 +59,9 @@ def written(root):
 
 
 class Gate:
-    def __init__(self, root, copy, results, only):
+    def __init__(self, root, copy, results, only, at_once=1):
         self.root, self.copy, self.results, self.only = root, copy, results, only
+        self.at_once = at_once
         self.written = written(root)
         settings = results.settings
         self.explorer = [
@@ -190,28 +192,51 @@ class Gate:
         return reached, why
 
     def try_all(self, tries):
-        for number, (what, kind, program, how, explained) in enumerate(tries, 1):
-            start = time.monotonic()
-            by = self.run(program, **how)
-            seconds = time.monotonic() - start
-            self.results.add(
-                {
-                    "mutant": what,
-                    "kind": kind,
-                    "killed": bool(by),
-                    "by": by,
-                    "explained": "" if by else explained,
-                    "program": program,
-                    "seconds": round(seconds, 2),
-                }
-            )
-            self.tried.append(what)
-            verdict = "killed  " if by else "SURVIVED"
-            line = f"[{number:2}/{len(tries)}] {seconds:5.1f} s  {verdict} {what}  {by}"
-            if number < len(tries):
-                left = self.results.estimate([t[2] for t in tries[number:]])
-                line += f"  (about {left / 60:.0f} min left)"
-            print(line, file=sys.stderr, flush=True)
+        """Tries `at_once` mutants at a time; what is known first is stored first."""
+        with concurrent.futures.ThreadPoolExecutor(self.at_once) as pool:
+            left = {}
+            for attempt in tries:
+                left[pool.submit(self.timed, attempt)] = attempt
+            try:
+                for number, done in enumerate(concurrent.futures.as_completed(list(left)), 1):
+                    attempt = left.pop(done)
+                    self.note(attempt, *done.result(), f"{number:2}/{len(tries)}")
+                    self.say_how_long(left.values())
+            except BaseException:
+                for waiting in left:
+                    waiting.cancel()
+                raise
+
+    def timed(self, attempt):
+        """Returns what found the mutant, or "", and the seconds."""
+        _, _, program, how, _ = attempt
+        start = time.monotonic()
+        by = self.run(program, **how)
+        return by, time.monotonic() - start
+
+    def note(self, attempt, by, seconds, number):
+        what, kind, program, _, explained = attempt
+        self.results.add(
+            {
+                "mutant": what,
+                "kind": kind,
+                "killed": bool(by),
+                "by": by,
+                "explained": "" if by else explained,
+                "program": program,
+                "seconds": round(seconds, 2),
+            }
+        )
+        self.tried.append(what)
+        verdict = "killed  " if by else "SURVIVED"
+        line = f"[{number}] {seconds:5.1f} s  {verdict} {what}  {by}"
+        print(line, end="", file=sys.stderr, flush=True)
+
+    def say_how_long(self, left):
+        """Ends the line of note()."""
+        minutes = (self.results.estimate([a[2] for a in left]) or 0) / 60 / self.at_once
+        text = f"  (about {minutes:.0f} min left)" if left else ""
+        print(text, file=sys.stderr, flush=True)
 
     def work(self, jobs, resume):
         """Builds what is needed, and tries."""
@@ -228,7 +253,7 @@ class Gate:
         reached, why = self.learn_calls() if wants_calls else ({}, {})
         tries = list(self.tries(reached, why, resume))
         left = self.results.estimate([t[2] for t in tries])
-        about = f", about {left / 60:.0f} min" if left is not None else ""
+        about = f", about {left / 60 / self.at_once:.0f} min" if left is not None else ""
         say(f"mutants: {len(tries)} to try{about}")
         return self.try_all(tries)
 
