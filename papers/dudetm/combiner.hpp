@@ -24,6 +24,7 @@
 
 #include "papers/names.hpp"
 #include "perdure/log/record.hpp"
+#include "perdure/log/record_writer.hpp"
 
 namespace perdure::papers::dudetm {
 

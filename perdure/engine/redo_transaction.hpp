@@ -14,6 +14,7 @@
 #include "perdure/engine/transaction.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/log/record.hpp"
+#include "perdure/log/record_writer.hpp"
 #include "perdure/log/ring.hpp"
 
 namespace perdure::engine {

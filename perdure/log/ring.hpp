@@ -24,6 +24,7 @@
 #include "perdure/base/status.hpp"
 #include "perdure/log/extent.hpp"
 #include "perdure/log/record.hpp"
+#include "perdure/log/record_writer.hpp"
 #include "perdure/medium/medium.hpp"
 
 namespace perdure::log {

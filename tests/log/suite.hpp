@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "perdure/log/record.hpp"
+#include "perdure/log/record_writer.hpp"
 #include "perdure/log/ring.hpp"
 #include "testing/recording_medium.hpp"
 
