@@ -50,4 +50,7 @@ REGISTER_TYPED_TEST_SUITE_P(MapTypesSuite, HashMapOfSmallSegments, HashMapOfSing
                             MapOfSixteens, MapOfTextInSmallNodes, MapOfStructs, RbTreeOfText,
                             RbTreeOfBytes);
 
+// The suite whose helpers this suite uses has a source of its own.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(MapSuite);
+
 }  // namespace perdure::test
