@@ -22,6 +22,12 @@ if(PROJECT_IS_TOP_LEVEL)
     AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
   endif()
+  # GCC collects its own garbage each time its heap has doubled, from 128 MB on, and a precompiled
+  # header fills most of that. From 512 MB on, 18 measured sources take 6% less processor time to
+  # compile, the slowest 11% less, and a compiler up to 170 MB more memory. The code is the same.
+  if(PERDURE_PRECOMPILED_HEADERS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288>)
+  endif()
 
   find_program(PERDURE_CCACHE ccache)
   mark_as_advanced(PERDURE_CCACHE)
