@@ -93,9 +93,11 @@ and the options of cmake/PerdureTest.cmake")
     target_link_libraries(${name} PRIVATE GTest::gtest_main)
   endif()
   # Other tests compile in two thirds of the time with -O1. The folders named here run for long in
-  # code that they compile themselves, or look for races in it: those stay as the library is.
+  # code that they compile themselves, or look for races in it, as do the engines' tests with
+  # threads: those stay as the library is.
   if(CMAKE_BUILD_TYPE MATCHES "^Rel"
-     AND NOT folder MATCHES "^(conformance|crash|engine|golden|papers|tm)$")
+     AND NOT folder MATCHES "^(conformance|crash|golden|papers|tm)$"
+     AND NOT (folder STREQUAL "engine" AND "threads" IN_LIST arg_LABELS))
     target_compile_options(${name} PRIVATE -O1)
   endif()
   if(TARGET perdure_test_precompiled)
