@@ -351,9 +351,10 @@ TEST_P(OpeningCost, GrowsWithTheLogNotThePool) {
   }
   // Sanitizers touch pages of their own at each allocation: the longer the program runs, the more,
   // and not the same number for both.
-  if (scale == 1)
+  if (scale == 1) {
     EXPECT_LT(large.faults, small.faults + 64)
         << "pages touched: a pool a thousand times as large must not cost more";
+  }
 }
 
 }  // namespace
