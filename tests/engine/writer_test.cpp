@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Shadow's Writer (engine/shadow/shadow.hpp), which only a pool with the engine compiled in uses: a
-// seeded program of words, bytes, blocks, nested updates and exceptions, in memory and after a power
-// cut compared with a model. The record must have every word, in order, whatever is called in
-// between (SHADOW-2), and a rollback must restore every word.
+// Shadow's Writer (engine/shadow/shadow.hpp), which only a pool with the engine compiled in uses. A
+// seeded program of words, bytes, blocks, nested updates and exceptions is compared with a model,
+// in memory and after a power cut. The record must have every word, in order, whatever is called in
+// between (SHADOW-2, SHADOW-3), and a rollback must restore every word.
 #include <optional>
 #include <stdexcept>
 
@@ -129,13 +129,14 @@ struct Names {
 using Instances = ::testing::Types<shadow, shadow_stm, shadow_global_lock, shadow_none>;
 TYPED_TEST_SUITE(Writer, Instances, Names);
 
-// Transactions that end in each way: they commit, are rolled back, contain another update, or one
-// that throws, whether the outer one lets that pass or not.
+// Transactions with each of these endings: they commit, are rolled back, contain another update, or
+// one that throws, whether the outer one lets that pass or not.
 TYPED_TEST(Writer, HasWhatTheModelHas) {
-  enum { commit, abandon, nested, nested_throws, nested_is_caught, ways };
+  enum { commit, abandon, nested, nested_throws, nested_is_caught, endings };
   const std::uint64_t all = 600 / scale;
   for (std::uint64_t step = 0; step < all; ++step) {
-    const auto way = this->random() % (step < all / 2 ? 2 : ways);  // later ones keep the cursor
+    const auto ending =
+        this->random() % (step < all / 2 ? 2 : endings);  // later ones keep the cursor
     const Model before = this->model;
     const auto seed = this->random();
     const auto run = [&] {
@@ -143,20 +144,20 @@ TYPED_TEST(Writer, HasWhatTheModelHas) {
         this->model = before;  // it may run again
         this->random.seed(seed);
         this->steps(tx, root, [&] {
-          if (way < nested) return;
+          if (ending < nested) return;
           const auto inner = [&] {
             this->pool->update([&](auto& tx2, Root& root2) {
               this->steps(tx2, root2, [] {});
-              if (way != nested) throw Stop();
+              if (ending != nested) throw Stop();
             });
           };
-          if (way != nested_is_caught) return inner();
+          if (ending != nested_is_caught) return inner();
           EXPECT_THROW(inner(), Stop);  // what it has stored stays, as all of the outer one's
         });
-        if (way == abandon) throw Stop();
+        if (ending == abandon) throw Stop();
       });
     };
-    if (way == abandon || way == nested_throws) {
+    if (ending == abandon || ending == nested_throws) {
       EXPECT_THROW(run(), Stop);
       this->model = before;
     } else {

@@ -123,7 +123,7 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   }
 
   std::uint64_t commit(Durability durability) {
-    // The program has swallowed what lend_no_more() threw.
+    // The program has swallowed what run_without_writer() threw.
     if (__builtin_expect(runs_again_, 0)) this->throw_log_full({0, Lack::nothing});
     if (record_.empty()) return this->commit_read_only(durability);
     if (core_.forked()) core_.refuse();
@@ -145,7 +145,7 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   friend class Shadow;
 
   static constexpr std::uint64_t volatile_words = 1 << 17;  // 1 MiB
-  [[noreturn]] [[gnu::cold]] void lend_no_more() {
+  [[noreturn]] [[gnu::cold]] void run_without_writer() {
     keeps_cursor_ = runs_again_ = true;
     this->throw_log_full({0, Lack::nothing});
   }
@@ -171,7 +171,7 @@ class Shadow<Tm>::Transaction::Writer {
   explicit Writer(Transaction& transaction) : transaction_(transaction) {
     if (!transaction.tm_.alone()) return;
     // mutant: writer-within-a-writer
-    if (__builtin_expect(transaction.lends_, 0)) transaction.lend_no_more();
+    if (__builtin_expect(transaction.lends_, 0)) transaction.run_without_writer();
     if (__builtin_expect(transaction.keeps_cursor_, 0)) return;
     transaction.lends_ = true;
     marks_ = transaction.mark_.words();
@@ -189,7 +189,7 @@ class Shadow<Tm>::Transaction::Writer {
   [[gnu::always_inline]] void write(std::uint64_t* a, std::uint64_t v) {
     if (__builtin_expect(cursor_.at + 2 > end_, 0)) {
       if (end_ == nullptr) return transaction_.write(a, v);
-      return write_whole(a, v);
+      return write_in_transaction(a, v);
     }
     const auto offset = static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(a) - view_);
     cursor_.add(offset, v, *a);
@@ -197,18 +197,18 @@ class Shadow<Tm>::Transaction::Writer {
     tm::store_word(a, v);
   }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
-    whole([&] { transaction_.write_words(a, src, n); });
+    with_cursor_back([&] { transaction_.write_words(a, src, n); });
   }
   std::byte* alloc(std::uint64_t bytes) {
-    return whole([&] { return transaction_.alloc(bytes); });
+    return with_cursor_back([&] { return transaction_.alloc(bytes); });
   }
   void free(void* p) {
-    whole([&] { transaction_.free(p); });
+    with_cursor_back([&] { transaction_.free(p); });
   }
 
  private:
-  [[gnu::noinline, gnu::cold]] void write_whole(std::uint64_t* a, std::uint64_t v) {
-    whole([&] { transaction_.write(a, v); });
+  [[gnu::noinline, gnu::cold]] void write_in_transaction(std::uint64_t* a, std::uint64_t v) {
+    with_cursor_back([&] { transaction_.write(a, v); });
   }
   void take() noexcept {
     cursor_ = transaction_.record_.cursor();
@@ -216,9 +216,9 @@ class Shadow<Tm>::Transaction::Writer {
     view_ = transaction_.view_;
   }
   void give_back() noexcept { transaction_.record_.cursor(cursor_); }
-  // Calls f() while the transaction has the cursor.
+  // Calls f() while the transaction has its cursor.
   template <class F>
-  decltype(auto) whole(F&& f) {
+  decltype(auto) with_cursor_back(F&& f) {
     if (end_ == nullptr) return f();
     give_back();
     struct Again {
