@@ -151,7 +151,7 @@ struct WriterOf {
   /// A reference: nothing is between.
   using type = Transaction&;
 };
-/// An engine's own (engine/shadow/shadow.hpp).
+/// An engine's own (engine/shadow/writer.hpp).
 template <class Transaction>
   requires requires { typename Transaction::Writer; }
 struct WriterOf<Transaction> {

@@ -33,7 +33,7 @@ enum class Lack : std::uint8_t {
   log_space,     ///< bytes in its log, or blocks for them (ALLOC-1)
   volatile_log,  ///< its volatile log is full (redo_transaction.hpp)
   page_eviction,  ///< a page that it stores to is being evicted (papers/dudetm/paging.hpp)
-  nothing         ///< it only has to run in another way (shadow/shadow.hpp, Writer)
+  nothing         ///< it only has to run in another way (shadow/writer.hpp)
 };
 struct LogSpace {
   std::uint64_t bytes = 0;  ///< log_space: how many

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Shadow's Writer (engine/shadow/shadow.hpp), which only a pool with the engine compiled in uses. A
+// Shadow's Writer (engine/shadow/writer.hpp), which only a pool with the engine compiled in uses. A
 // seeded program of words, bytes, blocks, nested updates and exceptions is compared with a model,
 // in memory and after a power cut. The record must have every word, in order, whatever is called in
 // between (SHADOW-2, SHADOW-3), and a rollback must restore every word.
@@ -32,10 +32,10 @@ struct Stop : std::runtime_error {
 };
 
 template <class Instance>
-class Writer : public ::testing::Test {
+class WriterTest : public ::testing::Test {
  protected:
   using TestPool = Pool<Root, engines<Instance>>;
-  Writer() : entry(*engine::find_instance(Instance::names[0].name)) {
+  WriterTest() : entry(*engine::find_instance(Instance::names[0].name)) {
     shape.ring_bytes = 1 << 18;
     auto made = medium::RecordingMedium::make(shape.medium()).value();
     medium = made.get();
@@ -127,11 +127,11 @@ struct Names {
   }
 };
 using Instances = ::testing::Types<shadow, shadow_stm, shadow_global_lock, shadow_none>;
-TYPED_TEST_SUITE(Writer, Instances, Names);
+TYPED_TEST_SUITE(WriterTest, Instances, Names);
 
 // Transactions with each of these endings: they commit, are rolled back, contain another update, or
 // one that throws, whether the outer one lets that pass or not.
-TYPED_TEST(Writer, HasWhatTheModelHas) {
+TYPED_TEST(WriterTest, HasWhatTheModelHas) {
   enum { commit, abandon, nested, nested_throws, nested_is_caught, endings };
   const std::uint64_t all = 600 / scale;
   for (std::uint64_t step = 0; step < all; ++step) {
@@ -171,7 +171,7 @@ TYPED_TEST(Writer, HasWhatTheModelHas) {
 }
 
 // More than the record has room for at first, stored word by word, then taken back.
-TYPED_TEST(Writer, ARecordThatGrowsKeepsWhatItHas) {
+TYPED_TEST(WriterTest, ARecordThatGrowsKeepsWhatItHas) {
   for (const bool commits : {true, false}) {
     const Model before = this->model;
     const auto run = [&] {
@@ -194,7 +194,7 @@ TYPED_TEST(Writer, ARecordThatGrowsKeepsWhatItHas) {
 }
 
 // An update within an update, caught with everything by the outer one: the transaction runs again.
-TYPED_TEST(Writer, AProgramMayCatchEverything) {
+TYPED_TEST(WriterTest, AProgramMayCatchEverything) {
   unsigned runs = 0;
   this->pool->update([&](auto& tx, Root& root) {
     ++runs;
