@@ -33,7 +33,9 @@ class DataAtCommit {
 
  protected:
   DataAtCommit(pool::OpenPool& file, const Config& config, const Recovery& recovery)
-      : core_(file, config, recovery), tm_(file.header().checkpoint_id) {}
+      : core_(file, config, recovery), tm_(file.header().checkpoint_id) {
+    core_.views_in(tm_.domain);
+  }
   ~DataAtCommit() = default;
 
   /// Implements checkpoint(), given `checkpoint_up_to(id)`, which checkpoints up to an id.

@@ -48,15 +48,19 @@ EngineBase::~EngineBase() {
 // The child has one thread, and the list is consistent: no lock is needed, and the order has no
 // partner.
 void EngineBase::in_forked_child() {
-  for (EngineBase* core : live().cores)
-    core->state_.fetch_or(forked_bit, std::memory_order_relaxed);
+  for (EngineBase* core : live().cores) core->refusing(forked_bit);
 }
 const int EngineBase::marked_ = ::pthread_atfork(nullptr, nullptr, &EngineBase::in_forked_child);
 
+void EngineBase::refusing(std::uint32_t bit) noexcept {
+  state_.fetch_or(bit, std::memory_order_release);  // pairs with why()
+  // mutant: refusing-takes-grants-back
+  if (domain_ != nullptr) domain_->refuse_grants();
+}
+
 void EngineBase::poison(const Status& status) noexcept {
   const std::lock_guard lock(mutex_);
-  // Release: pairs with why(). This comes first: lack of memory is no reason to continue.
-  state_.fetch_or(poisoned_bit, std::memory_order_release);
+  refusing(poisoned_bit);  // first: lack of memory is no reason to continue
   if (!failure_.ok() || status.ok()) return;
   try {
     // A medium that had failed before says so itself.
@@ -117,6 +121,7 @@ void EngineBase::fill(Stats& stats) const {
     stats.aborts += r.aborts.load(std::memory_order_relaxed);
     stats.log_bytes += r.log_bytes.load(std::memory_order_relaxed);
   }
+  if (domain_ != nullptr) stats.reads += domain_->direct_views();
   stats.log_capacity = header.ring_bytes * header.ring_count;
   stats.heap_used = file.heap().used_bytes();
   stats.data_bytes = file.data_bytes();

@@ -30,8 +30,8 @@ namespace perdure::engine {
 
 /// What a transaction waits for, rolled back, before it runs again.
 enum class Lack : std::uint8_t {
-  log_space,     ///< bytes in its log, or blocks for them (ALLOC-1)
-  volatile_log,  ///< its volatile log is full (redo_transaction.hpp)
+  log_space,      ///< bytes in its log, or blocks for them (ALLOC-1)
+  volatile_log,   ///< its volatile log is full (redo_transaction.hpp)
   page_eviction,  ///< a page that it stores to is being evicted (papers/dudetm/paging.hpp)
   nothing         ///< it only has to run in another way (shadow/writer.hpp)
 };
@@ -96,8 +96,10 @@ class EngineBase {
   [[nodiscard]] std::uint64_t first_lost() const noexcept {
     return first_lost_.load(std::memory_order_relaxed);
   }
-  // The release pairs with nothing: this is a flag.
-  void closed() noexcept { state_.fetch_or(closed_bit, std::memory_order_release); }
+  void closed() noexcept { refusing(closed_bit); }
+  /// Names the domain of the engine's TM, whose grants are taken back when the pool refuses. Called
+  /// once, by the engine's constructor.
+  void views_in(tm::Domain& domain) noexcept { domain_ = &domain; }
   static constexpr std::uint32_t poisoned_bit = 1, closed_bit = 2, forked_bit = 4,
                                  read_only_bit = 8;
 
@@ -125,8 +127,11 @@ class EngineBase {
 
  private:
   static void in_forked_child();
+  // Sets the bit, so that begin() refuses, and then ends direct views, which do not look at it.
+  void refusing(std::uint32_t bit) noexcept;
   static const int marked_;  // the result of pthread_atfork
   std::atomic<std::uint32_t> state_{0};
+  tm::Domain* domain_ = nullptr;
   std::atomic<std::uint64_t> first_lost_{tm::no_id};
   mutable std::mutex mutex_;
   Status failure_;

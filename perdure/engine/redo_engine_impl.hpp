@@ -17,6 +17,7 @@ RedoEngine<Derived, Tm, Writer>::RedoEngine(pool::OpenPool& file, const Config& 
     : core_(file, config, recovery),
       tm_(file.header().checkpoint_id),
       strict_(file.header().order == pool::CommitOrder::strict) {
+  core_.views_in(tm_.domain);
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
     log::Ring& ring = rings_.add();

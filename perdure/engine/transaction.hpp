@@ -28,8 +28,13 @@ class TransactionBase {
     inside_ = true;
     update_ = update;
   }
-  [[nodiscard]] bool inside() const noexcept { return inside_; }
-  [[nodiscard]] bool in_view() const noexcept { return !update_; }
+  [[nodiscard]] bool inside() const noexcept {
+    if constexpr (tm::has_direct_views<typename Tm::Transaction>)
+      return inside_ || tm_.is_active();  // in a direct view
+    else
+      return inside_;
+  }
+  [[nodiscard]] bool in_view() const noexcept { return !inside_ || !update_; }
   [[nodiscard]] bool direct() const noexcept { return tm_.direct(); }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) { return tm_.read(a); }
   void backoff() noexcept {
@@ -48,19 +53,16 @@ class TransactionBase {
   [[nodiscard]] bool mine(const LogFull& full) const noexcept { return full.whose == &tm_; }
 
   /// The short path of run_view: begins a view whose reads are plain, or returns false, after which
-  /// begin(false) is needed.
+  /// begin(false) is needed. It asks neither whether the pool refuses views nor, at its end, whether
+  /// what it read may be lost: a pool that refuses has taken the grants back (EngineBase::refusing),
+  /// and beside a direct view no other thread commits, nor has this thread a commit that failed.
   [[nodiscard]] [[gnu::always_inline]] bool try_direct_view() noexcept {
-    if (__builtin_expect(inside_ || core_.state() != 0, 0)) return false;
     if constexpr (!tm::has_direct_views<typename Tm::Transaction>)
       return false;
-    else if (!tm_.try_direct_view())
-      return false;
-    inside_ = true;
-    update_ = false;
-    return true;
+    else
+      return tm_.try_direct_view();
   }
   [[gnu::always_inline]] void leave_direct_view() noexcept {
-    inside_ = false;
     if constexpr (tm::has_direct_views<typename Tm::Transaction>) tm_.end_direct_view();
   }
   /// Returns the id that bounds what the view saw if `bound` is set, otherwise 0.
@@ -69,7 +71,6 @@ class TransactionBase {
     if constexpr (tm::has_direct_views<typename Tm::Transaction>)
       if (bound) seen = tm_.seen();
     leave_direct_view();
-    count_read();
     return seen;
   }
 
@@ -92,7 +93,8 @@ class TransactionBase {
   std::uint64_t end_read_only() {
     const std::uint64_t seen = tm_.end_read_only();
     inside_ = false;
-    count_read();
+    ThreadCounters::add(row_.reads);
+    if (core_.poisoned()) core_.refuse();  // what it read may be lost (EngineBase::lost)
     return seen;
   }
   /// Ends a commit that changed something, after its locks are released.
@@ -171,12 +173,6 @@ class TransactionBase {
   const std::uint64_t max_data_;
   ShowTimer shows_;
   HeapOps ops_;
-
- private:
-  [[gnu::always_inline]] void count_read() {
-    ThreadCounters::add(row_.reads);
-    if (core_.poisoned()) core_.refuse();  // what it read may be lost (EngineBase::lost)
-  }
 };
 
 }  // namespace perdure::engine

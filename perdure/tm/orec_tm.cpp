@@ -16,14 +16,8 @@ constexpr std::size_t table_bytes = sizeof(Orec) << OrecShared::table_bits;
 
 void pause_cpu() noexcept { __builtin_ia32_pause(); }
 
-}  // namespace
+bool direct_views_work() noexcept { return asymmetric_fence_works() || under_thread_sanitizer; }
 
-namespace {
-constexpr std::uint64_t never =
-    // A value that `bias` never has: no thread's, nor none, shared or changing.
-    OrecShared::bias_shared - 1;
-static_assert(never > base::background_slot + 1 && never != OrecShared::bias_none &&
-              never != OrecShared::bias_shared && never != OrecShared::bias_changing);
 }  // namespace
 
 OrecShared::OrecShared(std::uint64_t start) : domain(start) {
@@ -43,12 +37,24 @@ void OrecShared::set_bias(int me, std::uint64_t wanted) {
   const std::uint64_t before = bias.load(std::memory_order_relaxed);
   if (before == wanted) return;
   bias.store(bias_changing, std::memory_order_relaxed);
+  // mutant: grants-taken-back
+  domain.take_grants();
   // This pairs with enter()'s light fence: a slot that is not seen active below will see
-  // `changing`.
+  // `changing`, and no grant.
   heavy_fence();
   domain.wait_for_others(me);
   (wanted == bias_none ? revocations : grants).fetch_add(1, std::memory_order_relaxed);
   bias.store(wanted, std::memory_order_release);  // pairs with the acquire in begin()
+  if (!direct_views_work()) return;
+  if (wanted == bias_shared)
+    domain.give_grants(0, domain.used.load(std::memory_order_relaxed));
+  else if (wanted != bias_none)
+    domain.give_grants(me, me + 1);
+}
+
+void OrecShared::grant_view(int me) {
+  const std::lock_guard lock(change);
+  if (bias.load(std::memory_order_relaxed) == bias_shared) domain.give_grants(me, me + 1);
 }
 
 void OrecShared::end_irrevocable() {
@@ -61,7 +67,7 @@ OrecTransactionBase::OrecTransactionBase(OrecShared& shared, int slot)
       slot_(shared.domain.enter(slot)),
       me_(static_cast<std::uint64_t>(slot) + 1),
       mine_(static_cast<std::uint64_t>(slot) << 1 | 1),
-      view_me_(asymmetric_fence_works() || under_thread_sanitizer ? me_ : never),
+      views_directly_(direct_views_work()),
       random_(base::mix(me_)) {
   reads_.reserve(1024);
   locks_.reserve(256);
@@ -75,6 +81,7 @@ void OrecTransactionBase::begin_slow(bool update, bool want_exclusive) {
       if (slot_.active.load(std::memory_order_relaxed) % 2 != 0) leave();
       shared_.change.lock();
       shared_.bias.store(OrecShared::bias_changing, std::memory_order_relaxed);
+      shared_.domain.take_grants();
       heavy_fence();  // as in set_bias()
       shared_.domain.wait_for_others(static_cast<int>(me_) - 1);
       enter();
@@ -90,6 +97,8 @@ void OrecTransactionBase::begin_slow(bool update, bool want_exclusive) {
                !(seen == OrecShared::bias_shared && !update)) {
       shared_.set_bias(static_cast<int>(me_) - 1, OrecShared::bias_none);
       streak_ = 0;
+    } else if (seen == OrecShared::bias_shared && lacks_grant()) {
+      shared_.grant_view(static_cast<int>(me_) - 1);
     }
     enter();
     const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);  // pairs with set_bias

@@ -17,6 +17,10 @@
 // then waits until every slot in question is between transactions. A thread that is alone for 1,000
 // transactions, or readers that see no commit for as long, are given a bias. The exclusive bias is
 // also the irrevocable mode: a transaction that was aborted 8 times runs in it.
+// GRANT-1 A slot's grant says that a view of its thread may read plainly: under the thread's own bias
+// or the shared one. It is given under `change`, after the bias that allows it, and taken back by
+// each change of the bias, before the change's heavy fence. So a view that sees its grant after its
+// light fence is one that the change waits for. A pool that refuses takes all grants back.
 // BIAS-1 Bias changes only while no thread is inside a transaction, so a transaction runs under one
 // regime from begin to end.
 // BIAS-2 Orec versions are not written under bias; ids and the clock are. So every snapshot taken
@@ -65,6 +69,8 @@ class OrecShared {
   /// Makes the bias none or `wanted`; the caller is outside any transaction. Waits for the
   /// transactions that the change concerns.
   void set_bias(int me, std::uint64_t wanted);
+  /// Gives the slot its grant if the bias is the shared one; the caller is outside any transaction.
+  void grant_view(int me);
   /// Ends an irrevocable transaction's hold on `change`; afterwards there is no bias.
   void end_irrevocable();
 
@@ -149,6 +155,10 @@ class OrecTransactionBase {
   void room_for_a_lock() {
     if (__builtin_expect(locks_.size() == locks_.capacity(), 0)) locks_.reserve(locks_.size() * 2);
   }
+  [[nodiscard]] bool lacks_grant() const noexcept {
+    return views_directly_ && slot_.grant.load(std::memory_order_relaxed) == 0 &&
+           !shared_.domain.grants_refused();
+  }
   std::uint64_t draw_id();  // validates the read set; throws Conflict
   void begin_slow(bool update, bool want_exclusive);
   void begin_considering_bias(bool update);
@@ -165,9 +175,9 @@ class OrecTransactionBase {
 
   OrecShared& shared_;
   Slot& slot_;
-  std::uint64_t me_;       // slot + 1: the value of `bias` that means this thread
-  std::uint64_t mine_;     // the value of an orec that this thread owns
-  std::uint64_t view_me_;  // me_; where membarrier is missing, a value that `bias` never has
+  std::uint64_t me_;     // slot + 1: the value of `bias` that means this thread
+  std::uint64_t mine_;   // the value of an orec that this thread owns
+  bool views_directly_;  // where membarrier is missing, no view has a grant
   bool direct_ = false;
   bool update_ = false;
   bool log_reads_ = false;  // a view reads without a read set until it has failed once
@@ -220,7 +230,8 @@ struct OrecTm {
         start_orecs();
         return;
       }
-      if (bias == OrecShared::bias_shared && !update) {
+      // A view of a thread that had no slot when the bias was given has no grant yet.
+      if (bias == OrecShared::bias_shared && !update && !lacks_grant()) {
         direct_ = true;
         return;
       }
@@ -283,31 +294,38 @@ struct OrecTm {
       return seen;
     }
 
-    /// Begins a view whose reads are plain, or returns false: then begin(false) is needed. It makes
-    /// few loads and stores, because the cache misses of one view overlap with the next one's only
-    /// as far as the processor's load and store queues reach. It can't fail, so failures_ stays.
+    /// Begins a view whose reads are plain, or returns false: then begin(false) is needed, or the
+    /// thread is inside a transaction. It makes few loads and stores, because the cache misses of
+    /// one view overlap with the next one's only as far as the processor's load and store queues
+    /// reach. It can't fail, so failures_ stays.
     [[gnu::always_inline]] bool try_direct_view() noexcept {
       if constexpr (!Biased) return false;
-      // odd
-      slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1,
-                         std::memory_order_relaxed);
+      const std::uint64_t even = slot_.active.load(std::memory_order_relaxed);
+      if (__builtin_expect(even % 2 != 0, 0)) return false;
+      slot_.active.store(even + 1, std::memory_order_relaxed);
       if constexpr (under_thread_sanitizer)
         light_fence();
       else
-        // This is light_fence() where membarrier works; only there does view_me_ allow a direct
-        // view.
+        // This is light_fence() where membarrier works; only there are grants given.
         std::atomic_signal_fence(std::memory_order_seq_cst);
-      // pairs with set_bias()'s release
-      const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);
-      if (__builtin_expect(bias != view_me_, 0) &&
-          (bias != OrecShared::bias_shared || view_me_ != me_)) {
+      // pairs with give_grants()
+      if (__builtin_expect(slot_.grant.load(std::memory_order_acquire) == 0, 0)) {
         leave();
         return false;
       }
       direct_ = true;
       return true;
     }
-    [[gnu::always_inline]] void end_direct_view() noexcept { leave(); }
+    [[gnu::always_inline]] void end_direct_view() noexcept {
+      Slot& slot = slot_;
+      slot.views.store(slot.views.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      // even; pairs with the waits in set_bias() and begin_slow()
+      slot.end(slot.active.load(std::memory_order_relaxed) + 1);
+    }
+    /// Whether the thread is between a begin and an end, of a direct view too.
+    [[nodiscard]] bool is_active() const noexcept {
+      return slot_.active.load(std::memory_order_relaxed) % 2 != 0;
+    }
     /// An upper bound of the ids that a view has read, to be called before the view ends.
     [[nodiscard]] std::uint64_t seen() const noexcept {
       return shared_.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id

@@ -37,6 +37,8 @@ inline constexpr std::uint64_t no_id = ~std::uint64_t{0};
 /// What one thread shows to the other threads.
 struct alignas(128) Slot {
   std::atomic<std::uint64_t> active{0};       ///< odd inside a transaction
+  std::atomic<std::uint64_t> grant{0};        ///< not 0: the thread's views may be direct (GRANT-1)
+  std::atomic<std::uint64_t> views{0};        ///< direct views that have ended; the thread's own
   std::atomic<std::uint64_t> pending{no_id};  ///< while committing: a lower bound of its id
   Waiters waiters;                            ///< threads that wait for its transaction's end
 
@@ -108,6 +110,35 @@ class Domain {
     });
   }
 
+  /// Takes every grant back; a view that sees its own no more begins as a transaction does.
+  void take_grants() noexcept {
+    const int n = used.load(std::memory_order_seq_cst);
+    for (int i = 0; i < n; ++i) slots[i].grant.store(0, std::memory_order_seq_cst);
+    slots[base::background_slot].grant.store(0, std::memory_order_seq_cst);
+  }
+  /// No grant is given from now on: the pool refuses views, or looks at each.
+  void refuse_grants() noexcept {
+    // Dekker's pattern with give_grants(): one of the two sees the other's store.
+    refused_.store(true, std::memory_order_seq_cst);
+    take_grants();
+  }
+  /// Gives slots [from, to) their grant.
+  void give_grants(int from, int to) noexcept {
+    if (refused_.load(std::memory_order_relaxed)) return;
+    // It is a release, too, which pairs with the acquire of a view that sees it.
+    for (int i = from; i < to; ++i) slots[i].grant.store(1, std::memory_order_seq_cst);
+    if (refused_.load(std::memory_order_seq_cst)) take_grants();
+  }
+  [[nodiscard]] bool grants_refused() const noexcept {
+    return refused_.load(std::memory_order_relaxed);
+  }
+  /// Direct views of all threads that have ended.
+  [[nodiscard]] std::uint64_t direct_views() const noexcept {
+    std::uint64_t n = 0;
+    each([&n](int, const Slot& s) { n += s.views.load(std::memory_order_relaxed); });
+    return n;
+  }
+
   alignas(128) std::atomic<std::uint64_t> clock{0};  ///< the last id drawn
   /// The program's slots below this number may have been entered.
   alignas(128) std::atomic<int> used{0};
@@ -124,6 +155,7 @@ class Domain {
     if (__builtin_expect(background.load(std::memory_order_acquire), 0))  // pairs with enter()
       f(base::background_slot, slots[base::background_slot]);
   }
+  std::atomic<bool> refused_{false};
   mutable std::atomic<std::uint64_t>
       highest_watermark_;  // the maximum that low_watermark() has returned
 };
@@ -273,6 +305,7 @@ concept reads_elsewhere = requires(Transaction& c, const std::uint64_t* a) {
 template <class Transaction>
 concept has_direct_views = requires(Transaction& c) {
   { c.try_direct_view() } -> std::same_as<bool>;
+  { c.is_active() } -> std::same_as<bool>;
   { c.end_direct_view() };
   { c.seen() } -> std::same_as<std::uint64_t>;
 };

@@ -43,6 +43,60 @@ TEST_F(BiasTest, TheFirstThreadHasItFromTheStart) {
   EXPECT_TRUE(direct(me, false));
 }
 
+// Whether a direct view begins; ends it.
+bool views_directly(Biased::Transaction& c) {
+  if (!c.try_direct_view()) return false;
+  EXPECT_TRUE(c.direct() && c.is_active());
+  EXPECT_FALSE(c.try_direct_view()) << "a view within it is one with it";
+  c.end_direct_view();
+  EXPECT_FALSE(c.is_active());
+  return true;
+}
+
+// GRANT-1.
+TEST_F(BiasTest, ADirectViewNeedsAGrant) {
+  if (!asymmetric_fence_works()) GTEST_SKIP() << "no membarrier: no view is direct";
+  Transaction me(*shared, base::thread_slot());
+  Other<Biased> other(*shared);
+  EXPECT_TRUE(views_directly(me)) << "it has the bias";
+  other.run([](Transaction& c) { EXPECT_FALSE(views_directly(c)); });
+  shared->set_bias(base::thread_slot(), OrecShared::bias_none);
+  EXPECT_FALSE(views_directly(me)) << "the change took its grant back";
+  shared->set_bias(base::thread_slot(), OrecShared::bias_shared);
+  EXPECT_TRUE(views_directly(me));
+  other.run([&](Transaction& c) {
+    EXPECT_TRUE(views_directly(c));
+    EXPECT_TRUE(direct(c, false));
+  });
+  Other<Biased> late(*shared);
+  late.run([&](Transaction& c) {
+    EXPECT_FALSE(views_directly(c)) << "it had no slot when the bias was given";
+    EXPECT_TRUE(direct(c, false)) << "its first view asks for a grant";
+    EXPECT_TRUE(views_directly(c));
+  });
+  EXPECT_EQ(4U, shared->domain.direct_views());
+  // An update by another thread ends all of them, an irrevocable one too.
+  other.run([&](Transaction& c) { write(c, 0); });
+  EXPECT_FALSE(views_directly(me));
+  late.run([](Transaction& c) { EXPECT_FALSE(views_directly(c)); });
+}
+
+TEST_F(BiasTest, APoolThatRefusesGivesNoGrants) {
+  if (!asymmetric_fence_works()) GTEST_SKIP() << "no membarrier: no view is direct";
+  Transaction me(*shared, base::thread_slot());
+  EXPECT_TRUE(views_directly(me));
+  shared->domain.refuse_grants();
+  EXPECT_FALSE(views_directly(me));
+  shared->set_bias(base::thread_slot(), OrecShared::bias_shared);
+  EXPECT_FALSE(views_directly(me));
+  EXPECT_TRUE(direct(me, false)) << "a transaction begins as before";
+  Other<Biased> late(*shared);
+  late.run([&](Transaction& c) {
+    EXPECT_TRUE(direct(c, false));
+    EXPECT_FALSE(views_directly(c));
+  });
+}
+
 TEST_F(BiasTest, AnUpdateByASecondThreadRevokesIt) {
   Transaction me(*shared, base::thread_slot());
   write(me, 0);

@@ -29,7 +29,9 @@ class Volatile {
   static Status recover(pool::OpenPool&, Recovery&) { return {}; }
 
   Volatile(pool::OpenPool& file, const Config& config, const Recovery& recovery)
-      : core_(file, config, recovery), tm_(file.header().checkpoint_id) {}
+      : core_(file, config, recovery), tm_(file.header().checkpoint_id) {
+    core_.views_in(tm_.domain);
+  }
 
   class Transaction : public TransactionBase<Tm> {
     using Base = TransactionBase<Tm>;

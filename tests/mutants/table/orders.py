@@ -41,6 +41,16 @@ ORDERS = (
         by="writer",
     ),
     Mutant(
+        "a change of the bias takes grants back (GRANT-1)",
+        {"grants-taken-back": leave_out()},
+        by="orec",
+    ),
+    Mutant(
+        "a pool that refuses takes grants back (GRANT-1)",
+        {"refusing-takes-grants-back": never()},
+        by="eio",
+    ),
+    Mutant(
         "an id durable before its record is",
         {"durable-id-before-fence": insert("durable_.store(last, std::memory_order_release);")},
         by="threads",
