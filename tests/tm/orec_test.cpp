@@ -57,8 +57,8 @@ bool views_directly(Biased::Transaction& c) {
 TEST_F(BiasTest, ADirectViewNeedsAGrant) {
   if (!asymmetric_fence_works()) GTEST_SKIP() << "no membarrier: no view is direct";
   Transaction me(*shared, base::thread_slot());
-  Other<Biased> other(*shared);
   EXPECT_TRUE(views_directly(me)) << "it has the bias";
+  Other<Biased> other(*shared);
   other.run([](Transaction& c) { EXPECT_FALSE(views_directly(c)); });
   shared->set_bias(base::thread_slot(), OrecShared::bias_none);
   EXPECT_FALSE(views_directly(me)) << "the change took its grant back";
