@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/base/thread_slot.hpp"
+
 namespace perdure::test {
 namespace {
 
@@ -84,6 +86,9 @@ void* trampoline(void* argument) {
   me = t;
   wait_for_turn(*t);
   void* const result = t->run(t->argument);
+  // Within this thread's turn: otherwise its number would come free at some instant of another
+  // thread's, which may be looking for the log of a thread that has ended.
+  base::give_back_thread_slot();
   t->ended = true;
   if (held == t) held = nullptr;
   Thread* const next = any_other();
