@@ -29,8 +29,10 @@ class TransactionBase {
     update_ = update;
   }
   [[nodiscard]] bool inside() const noexcept {
+    // Active without a transaction: in a direct view. In a forked child it may be what is left of
+    // the parent's transaction, which the child can't end.
     if constexpr (tm::has_direct_views<typename Tm::Transaction>)
-      return inside_ || tm_.is_active();  // in a direct view
+      return inside_ || (tm_.is_active() && !core_.forked());
     else
       return inside_;
   }

@@ -223,6 +223,30 @@ TEST_P(Opening, AForkedChildsHandleIsRefused) {
   expect_sound(again);
 }
 
+// fork() inside a view: the child's copy of the pool refuses whatever comes after it.
+TEST_P(Opening, ForkInAView) {
+  TestPool pool = TestPool::open(path, options());
+  pool.update([](auto& tx, Root& root) { step(tx, root, 1); });
+  struct Out {};
+  int status = -1;
+  (void)std::fflush(nullptr);
+  try {
+    pool.view([&](auto&, const Root&) {
+      const pid_t child = ::fork();
+      if (child == 0) throw Out{};
+      ::waitpid(child, &status, 0);
+    });
+  } catch (const Out&) {
+    const Code view = code_of([&] { pool.view([](auto&, const Root&) {}); }),
+               update = code_of([&] { pool.update([](auto&, Root&) {}); });
+    ::_exit(view != Code::closed ? 3 : update != Code::closed ? 4 : 0);
+  }
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  pool.update([](auto& tx, Root& root) { step(tx, root, 2); });
+  EXPECT_EQ(steps_in(pool), 2U);
+  pool.close();
+}
+
 // fork() inside a transaction: the child's copy of it can neither continue nor commit; the parent's
 // is not disturbed.
 TEST_P(Opening, ForkInATransaction) {
