@@ -5,9 +5,10 @@
 //   - the plain loads and stores of the workload, in memory and with blocks of Perdure's heap;
 //   - gathering what it stored into a record of as many lines as Perdure's, and its checksum;
 //   - streaming the record into a ring on tmpfs by non-temporal stores, and one sfence;
-//   - for each 3/4 of a ring, streaming every line that changed meanwhile to a data region on tmpfs.
-// Nothing is isolated, rolled back, numbered, reserved or marked. Which lines a checkpoint writes is
-// learned in the first 3/4 ring of each cell: the later ones write the same.
+//   - for each 3/4 of a ring, streaming every line that changed meanwhile to a data region on
+//     tmpfs.
+// Nothing is isolated, rolled back, numbered, reserved or marked. Which lines a checkpoint writes
+// is learned in the first 3/4 ring of each cell: the later ones write the same.
 // A cell without updates is the bound of look-ups: raw loads in the same memory.
 // Thread safety: a thread works on its own structure; the heap is shared.
 #include <atomic>
