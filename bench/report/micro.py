@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from . import table, workloads
 from .rounds import Progress, Runner, run_structure
-from .stats import Figures, ratio, spread
+from .stats import Figures, ratio
 
 STRUCTURES = {name: list(workloads.STRUCTURES[name].workloads) for name in ("sps", "hash", "rb")}
 
@@ -89,10 +89,6 @@ def make_runners(found, args):
     return sorted(runners, key=lambda r: (rank.get(r.name, len(rank)), not is_core(r.name)))
 
 
-def bound_rates(figures, workload, threads=1):
-    return figures.rates(workload, "bound", threads)
-
-
 def against(figures, aim_or_name, workload, system, threads):
     """The ratio of a system's rate to "own" (its own single thread) or another system's rate on the
     same number of threads."""
@@ -115,12 +111,9 @@ def workload_table(figures, workload, names, threads):
         row = [name]
         for t in threads:
             row.append(table.millions(figures.rate(workload, name, t)))
-            if t == 1:
-                row += [table.times(against(figures, "bound", workload, name, 1)),
-                        table.times(against(figures, "pmemobj", workload, name, 1), "x")]
-            else:
-                row += [table.times(against(figures, "bound", workload, name, t)),
-                        table.times(against(figures, "own", workload, name, t), "x")]
+            other = "pmemobj" if t == 1 else "own"
+            row += [table.times(against(figures, "bound", workload, name, t)),
+                    table.times(against(figures, other, workload, name, t), "x")]
         total = {}
         for t in threads:
             for key, value in figures.counters(workload, name, t).items():
@@ -198,7 +191,7 @@ def as_json(data, threads):
         })
     bounds = {
         w: b.as_json() for w in data["workloads"]
-        if (b := spread(bound_rates(figures, w).values())) is not None
+        if (b := figures.rate(w, "bound", 1)) is not None
     }
     return {
         "systems": data["described"], "cells": figures.as_json(), "bounds": bounds,

@@ -57,7 +57,7 @@ def _micro_figure(plt, data, threads, names, path, note):
                    {n: figures.rate(workload, n, t) for n in names}) for t in threads]
         _bars(ax, names, series, 1e6, "million transactions/s")
         ax.set_title(workload)
-        bound = spread(micro.bound_rates(figures, workload).values())
+        bound = figures.rate(workload, "bound", 1)
         ceiling = figures.rate(workload, "ceiling", 1)
         top = max((s.high for _, found in series
                    for n, s in found.items() if s and not n.startswith("plain")), default=0)

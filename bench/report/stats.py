@@ -66,11 +66,6 @@ class Figures:
         ]
         return spread(found)
 
-    def write_share(self, workload, system, threads):
-        outcomes = self._outcomes.get((workload, system, threads), {}).values()
-        operations = sum(o["operations"] for o in outcomes)
-        return sum(o["writes"] for o in outcomes) / operations if operations else 0.0
-
     def put_off(self):
         """(cells, total): one-thread cells whose thread had the processor for less than 95 % of its
         time, because the machine was busy."""

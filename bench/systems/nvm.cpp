@@ -14,26 +14,12 @@
 #include <vector>
 
 #include "bench/systems/host.hpp"
+#include "bench/systems/plain_model.hpp"
 #include "bench/systems/systems.hpp"
 #include "perdure/medium/medium.hpp"
 
 namespace bench {
 namespace {
-
-struct NvmModel {
-  template <class T>
-  struct Field {
-    Field(T v) : value(v) {}  // NOLINT(google-explicit-constructor): stands where a T would
-    T value;
-  };
-  template <class T>
-  using Ref = T*;
-  template <class T>
-  struct Link {
-    Link(T* t = nullptr) : target(t) {}  // NOLINT(google-explicit-constructor)
-    T* target;
-  };
-};
 
 /// The bytes of the data region: stores, and blocks.
 class NvmMemory {
@@ -87,21 +73,10 @@ class NvmMemory {
   std::map<std::size_t, std::vector<std::byte*>> free_;
 };
 
-struct NvmTx {
+struct NvmTx : PlainLoads {
   NvmMemory& memory;
-  template <class T>
-  using Field = NvmModel::Field<T>;
-  template <class T>
-  using Link = NvmModel::Link<T>;
+  explicit NvmTx(NvmMemory& m) : memory(m) {}
 
-  template <class T>
-  T get(const Field<T>& field) const {
-    return field.value;
-  }
-  template <class T>
-  T* get(const Link<T>& link) const {
-    return link.target;
-  }
   template <class T>
   void set(Field<T>& field, std::type_identity_t<T> value) const {
     memory.store(&field.value, &value, sizeof value);
@@ -136,12 +111,12 @@ class NvmHost : public HostDefaults {
   }
   template <class F>
   auto update(F&& f) {
-    NvmTx tx{memory_};
+    NvmTx tx(memory_);
     return f(tx, *reinterpret_cast<Root*>(memory_.data()));
   }
   template <class F>
   auto view(F&& f) {
-    NvmTx tx{memory_};
+    NvmTx tx(memory_);
     return f(tx, *reinterpret_cast<const Root*>(memory_.data()));
   }
   [[nodiscard]] std::map<std::string, double> counters() const {
@@ -158,7 +133,7 @@ class NvmHost : public HostDefaults {
 };
 
 using NvmWorkloads =
-    JoinedLists<SwapList<NvmModel>, HashList<NvmModel>, RbList<NvmModel>, BtList<NvmModel>>;
+    JoinedLists<SwapList<PlainModel>, HashList<PlainModel>, RbList<PlainModel>, BtList<PlainModel>>;
 
 }  // namespace
 
