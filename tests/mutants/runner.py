@@ -194,17 +194,14 @@ class Gate:
     def try_all(self, tries):
         """Tries `at_once` mutants at a time; what is known first is stored first."""
         with concurrent.futures.ThreadPoolExecutor(self.at_once) as pool:
-            left = {}
-            for attempt in tries:
-                left[pool.submit(self.timed, attempt)] = attempt
+            left = {pool.submit(self.timed, attempt): attempt for attempt in tries}
             try:
                 for number, done in enumerate(concurrent.futures.as_completed(list(left)), 1):
                     attempt = left.pop(done)
                     self.note(attempt, *done.result(), f"{number:2}/{len(tries)}")
                     self.say_how_long(left.values())
             except BaseException:
-                for waiting in left:
-                    waiting.cancel()
+                pool.shutdown(cancel_futures=True)
                 raise
 
     def timed(self, attempt):

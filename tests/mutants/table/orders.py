@@ -43,7 +43,7 @@ ORDERS = (
     Mutant(
         "a change of the bias takes grants back (GRANT-1)",
         {"grants-taken-back": leave_out()},
-        by="orec",
+        by="bias",
     ),
     Mutant(
         "a pool that refuses takes grants back (GRANT-1)",
