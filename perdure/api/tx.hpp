@@ -158,9 +158,7 @@ struct WriterOf<Transaction> {
   /// Made when the lambda begins, ended when it ends.
   using type = typename Transaction::Writer;
 };
-}  // namespace detail
 
-namespace detail {
 template <class T>
 inline constexpr bool is_proxy = false;  ///< Ref or PtrRef
 /// A proxy: see above.

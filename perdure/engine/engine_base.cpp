@@ -45,8 +45,7 @@ EngineBase::~EngineBase() {
   std::erase(live().cores, this);
 }
 
-// The child has one thread, and the list is consistent: no lock is needed, and the order has no
-// partner.
+// The child has one thread, and the list is consistent: no lock is needed.
 void EngineBase::in_forked_child() {
   for (EngineBase* core : live().cores) core->refusing(forked_bit);
 }

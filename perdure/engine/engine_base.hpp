@@ -283,8 +283,8 @@ class Transactions {
   std::array<std::atomic<Transaction*>, base::slot_count> table_{};
 };
 
-/// Makes log space for a transaction that was rolled back. Throws error(full) where the disk is full,
-/// and error(poisoned), for every later call too, where the medium has failed (LAW-9).
+/// Makes log space for a transaction that was rolled back. Throws error(full) where the disk is
+/// full, and error(poisoned), for every later call too, where the medium has failed (LAW-9).
 template <class E, class Transaction>
 void make_log_space(E& engine, Transaction& transaction, LogSpace needed) {
   try {

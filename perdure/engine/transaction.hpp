@@ -55,9 +55,10 @@ class TransactionBase {
   [[nodiscard]] bool mine(const LogFull& full) const noexcept { return full.whose == &tm_; }
 
   /// The short path of run_view: begins a view whose reads are plain, or returns false, after which
-  /// begin(false) is needed. It asks neither whether the pool refuses views nor, at its end, whether
-  /// what it read may be lost: a pool that refuses has taken the grants back (EngineBase::refusing),
-  /// and beside a direct view no other thread commits, nor has this thread a commit that failed.
+  /// begin(false) is needed. It asks neither whether the pool refuses views nor, at its end,
+  /// whether what it read may be lost: a pool that refuses has taken the grants back
+  /// (EngineBase::refusing), and beside a direct view no other thread commits, nor has this thread
+  /// a commit that failed.
   [[nodiscard]] [[gnu::always_inline]] bool try_direct_view() noexcept {
     if constexpr (!tm::has_direct_views<typename Tm::Transaction>)
       return false;

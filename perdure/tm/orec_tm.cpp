@@ -36,13 +36,7 @@ void OrecShared::set_bias(int me, std::uint64_t wanted) {
   // It is written only under `change`.
   const std::uint64_t before = bias.load(std::memory_order_relaxed);
   if (before == wanted) return;
-  bias.store(bias_changing, std::memory_order_relaxed);
-  // mutant: grants-taken-back
-  domain.take_grants();
-  // This pairs with enter()'s light fence: a slot that is not seen active below will see
-  // `changing`, and no grant.
-  heavy_fence();
-  domain.wait_for_others(me);
+  keep_others_out(me);
   (wanted == bias_none ? revocations : grants).fetch_add(1, std::memory_order_relaxed);
   bias.store(wanted, std::memory_order_release);  // pairs with the acquire in begin()
   if (!direct_views_work()) return;
@@ -50,6 +44,16 @@ void OrecShared::set_bias(int me, std::uint64_t wanted) {
     domain.give_grants(0, domain.used.load(std::memory_order_relaxed));
   else if (wanted != bias_none)
     domain.give_grants(me, me + 1);
+}
+
+void OrecShared::keep_others_out(int me) {
+  bias.store(bias_changing, std::memory_order_relaxed);
+  // mutant: grants-taken-back
+  domain.take_grants();
+  // This pairs with enter()'s light fence: a slot that is not seen active below will see
+  // `changing`, and no grant.
+  heavy_fence();
+  domain.wait_for_others(me);
 }
 
 void OrecShared::grant_view(int me) {
@@ -80,10 +84,7 @@ void OrecTransactionBase::begin_slow(bool update, bool want_exclusive) {
       // other thread is inside.
       if (slot_.active.load(std::memory_order_relaxed) % 2 != 0) leave();
       shared_.change.lock();
-      shared_.bias.store(OrecShared::bias_changing, std::memory_order_relaxed);
-      shared_.domain.take_grants();
-      heavy_fence();  // as in set_bias()
-      shared_.domain.wait_for_others(static_cast<int>(me_) - 1);
+      shared_.keep_others_out(static_cast<int>(me_) - 1);
       enter();
       holds_change_ = true;
       direct_ = true;

@@ -17,10 +17,10 @@
 // then waits until every slot in question is between transactions. A thread that is alone for 1,000
 // transactions, or readers that see no commit for as long, are given a bias. The exclusive bias is
 // also the irrevocable mode: a transaction that was aborted 8 times runs in it.
-// GRANT-1 A slot's grant says that a view of its thread may read plainly: under the thread's own bias
-// or the shared one. It is given under `change`, after the bias that allows it, and taken back by
-// each change of the bias, before the change's heavy fence. So a view that sees its grant after its
-// light fence is one that the change waits for. A pool that refuses takes all grants back.
+// GRANT-1 A slot's grant says that a view of its thread may read plainly: under the thread's own
+// bias or the shared one. It is given under `change`, after the bias that allows it, and taken back
+// by each change of the bias, before the change's heavy fence. So a view that sees its grant after
+// its light fence is one that the change waits for. A pool that refuses takes all grants back.
 // BIAS-1 Bias changes only while no thread is inside a transaction, so a transaction runs under one
 // regime from begin to end.
 // BIAS-2 Orec versions are not written under bias; ids and the clock are. So every snapshot taken
@@ -69,6 +69,8 @@ class OrecShared {
   /// Makes the bias none or `wanted`; the caller is outside any transaction. Waits for the
   /// transactions that the change concerns.
   void set_bias(int me, std::uint64_t wanted);
+  /// Begins a change of the bias, under `change`: returns when no other thread is inside.
+  void keep_others_out(int me);
   /// Gives the slot its grant if the bias is the shared one; the caller is outside any transaction.
   void grant_view(int me);
   /// Ends an irrevocable transaction's hold on `change`; afterwards there is no bias.

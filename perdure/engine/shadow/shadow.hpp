@@ -91,9 +91,9 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
 
   using Writer = shadow::Writer<Transaction>;
 
-  void begin(bool update) {
-    Base::begin(update);
+  void rollback() noexcept {
     runs_again_ = false;
+    Base::rollback();
   }
   void write(std::uint64_t* a, std::uint64_t v) {
     // SHADOW-2: the record holds every word that is stored. What can fail comes before what can't,

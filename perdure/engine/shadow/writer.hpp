@@ -15,10 +15,10 @@ namespace perdure::engine::shadow {
 
 /// What an update's lambda writes through (api/tx.hpp). While no other thread writes, it has the
 /// record's cursor and what else a store needs in an object of its own, which the compiler keeps in
-/// registers: the cache misses of a store overlap with the next ones' only as far as the processor's
-/// queues reach, so instructions and stores count. SHADOW-3: nothing else adds to the record
-/// meanwhile. The transaction has the cursor again before anything else is asked of it, and when the
-/// lambda ends, by an exception too.
+/// registers: the cache misses of a store overlap with the next ones' only as far as the
+/// processor's queues reach, so instructions and stores count. SHADOW-3: nothing else adds to the
+/// record meanwhile. The transaction has the cursor again before anything else is asked of it, and
+/// when the lambda ends, by an exception too.
 ///
 /// An update within an update has a Writer of its own, on the same record, and the outer one's
 /// cursor would then be stale. So the second Writer ends the transaction as a conflict does, and
