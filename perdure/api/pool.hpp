@@ -277,24 +277,20 @@ class Pool<Root, engines<Instances...>> {
                     "nor a value that holds one, "
                     "out of its transaction: return copies of what it names (a pointer to memory "
                     "outside the pool may leave in a captured variable)");
-      const Root& root = *root_;
-      const auto seen = [&](std::uint64_t id) {
-        if (durability != Durability::async && id != engine::joined)
-          running.wait_durable(id).or_throw();
-      };
-      if constexpr (std::is_void_v<R>) {
-        seen(engine::run_view(*running.engine, durability, [&](Transaction& transaction) {
-          ReadTx<Transaction> tx(transaction);
-          f(tx, root);
-        }));
-      } else {
-        std::optional<R> value;
-        seen(engine::run_view(*running.engine, durability, [&](Transaction& transaction) {
-          ReadTx<Transaction> tx(transaction);
-          value.emplace(f(tx, root));
-        }));
-        return std::move(*value);
+      auto& transaction = running.engine->transaction();
+      if (engine::DirectView<Transaction> direct(transaction);
+          __builtin_expect(static_cast<bool>(direct), 1)) {
+        ReadTx<Transaction> tx(transaction);
+        if constexpr (std::is_void_v<R>) {
+          f(tx, std::as_const(*root_));
+          return seen_by_view(running, durability, direct.end(durability != Durability::async));
+        } else {
+          R value = f(tx, std::as_const(*root_));
+          seen_by_view(running, durability, direct.end(durability != Durability::async));
+          return value;
+        }
       }
+      return view_in_steps<R>(running, durability, f);
     });
   }
 
@@ -409,6 +405,30 @@ class Pool<Root, engines<Instances...>> {
       if (index_ == I) return f(*std::get<I>(running_));
       return with<I + 1>(std::forward<F>(f));
     }
+  }
+  // Returns when what a view saw is durable, if the view asks for that.
+  template <class Running>
+  [[gnu::always_inline]] static void seen_by_view(Running& running, Durability durability,
+                                                  std::uint64_t id) {
+    if (durability != Durability::async && id != engine::joined)
+      running.wait_durable(id).or_throw();
+  }
+  // A view that is inside a transaction, or whose reads are not plain.
+  template <class R, class Running, class F>
+  [[gnu::noinline, gnu::cold]] R view_in_steps(Running& running, Durability durability, F& f) {
+    using Transaction = typename std::remove_reference_t<decltype(*running.engine)>::Transaction;
+    const Root& root = *root_;
+    std::optional<std::conditional_t<std::is_void_v<R>, bool, R>> value;
+    const std::uint64_t id =
+        engine::run(*running.engine, false, durability, [&](Transaction& transaction) {
+          ReadTx<Transaction> tx(transaction);
+          if constexpr (std::is_void_v<R>)
+            f(tx, root);
+          else
+            value.emplace(f(tx, root));
+        });
+    seen_by_view(running, durability, id);
+    if constexpr (!std::is_void_v<R>) return std::move(*value);
   }
   // Both calls wait for transactions to end: they would wait for this thread's own for ever.
   template <class Running>

@@ -332,26 +332,31 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
   }
 }
 
-/// run() for a view. The frequent case, outside any transaction and with plain reads, is inlined
-/// into the caller. Under `async` the result bounds nothing.
-template <class E, class F>
-std::uint64_t run_view(E& engine, Durability durability, F&& body) {
-  auto& transaction = engine.transaction();
-  if constexpr (requires { transaction.try_direct_view(); }) {
-    if (__builtin_expect(transaction.try_direct_view(), 1)) {
-      struct Guard {
-        decltype(transaction) c;
-        bool ended = false;
-        ~Guard() {
-          if (!ended) c.leave_direct_view();
-        }
-      } guard{transaction};
-      body(transaction);
-      guard.ended = true;
-      return transaction.end_direct_view(durability != Durability::async);
-    }
+/// The short path of a view, to be inlined into its caller: outside any transaction and with plain
+/// reads. Where it is false, run() is needed.
+template <class Transaction>
+class DirectView {
+ public:
+  [[gnu::always_inline]] explicit DirectView(Transaction& transaction) noexcept
+      : transaction_(transaction) {
+    if constexpr (requires { transaction.try_direct_view(); })
+      inside_ = transaction.try_direct_view();
   }
-  return run(engine, false, durability, std::forward<F>(body));
-}
+  [[gnu::always_inline]] ~DirectView() {
+    if (__builtin_expect(inside_, 0)) transaction_.leave_direct_view();
+  }
+  DirectView(const DirectView&) = delete;
+  DirectView& operator=(const DirectView&) = delete;
+  [[nodiscard]] explicit operator bool() const noexcept { return inside_; }
+  /// Ends it. Returns the id that bounds what it saw if `bound` is set, otherwise 0.
+  [[gnu::always_inline]] std::uint64_t end(bool bound) {
+    inside_ = false;
+    return transaction_.end_direct_view(bound);
+  }
+
+ private:
+  Transaction& transaction_;
+  bool inside_ = false;
+};
 
 }  // namespace perdure::engine

@@ -302,16 +302,17 @@ struct OrecTm {
     /// reach. It can't fail, so failures_ stays.
     [[gnu::always_inline]] bool try_direct_view() noexcept {
       if constexpr (!Biased) return false;
-      const std::uint64_t even = slot_.active.load(std::memory_order_relaxed);
+      Slot& slot = slot_;  // loaded once: the fence below is a barrier for the compiler
+      const std::uint64_t even = slot.active.load(std::memory_order_relaxed);
       if (__builtin_expect(even % 2 != 0, 0)) return false;
-      slot_.active.store(even + 1, std::memory_order_relaxed);
+      slot.active.store(even + 1, std::memory_order_relaxed);
       if constexpr (under_thread_sanitizer)
         light_fence();
       else
         // This is light_fence() where membarrier works; only there are grants given.
         std::atomic_signal_fence(std::memory_order_seq_cst);
       // pairs with give_grants()
-      if (__builtin_expect(slot_.grant.load(std::memory_order_acquire) == 0, 0)) {
+      if (__builtin_expect(slot.grant.load(std::memory_order_acquire) == 0, 0)) {
         leave();
         return false;
       }

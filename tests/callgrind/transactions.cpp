@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Runs one kind of transaction COUNT times with one thread on an emulated pool, for
+// instructions_test.py, which counts instructions:
+//
+//   callgrind_transactions POOL KIND COUNT
+//
+// Kinds: raw and look-up (a key of a chained hash table, by plain loads of the pool's memory, and
+// in a view), view (one word), update-1 and update-8 (pairs of words swapped), put and put-erase
+// (perdure::hash_map). Exit: 0 done, 1 not, 2 wrong arguments.
+#include <unistd.h>
+
+#include <bit>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string_view>
+#include <type_traits>
+
+#include "perdure/perdure.hpp"
+
+namespace {
+
+constexpr std::uint64_t words = 4096, buckets = 4096, keys = 4096;
+
+struct Node {
+  static constexpr const char* layout_id = "perdure::test::Node/1";
+  perdure::p<std::uint64_t> key, value;
+  perdure::ptr<Node> next;
+};
+struct Root {
+  static constexpr const char* layout_id = "perdure::test::CallgrindRoot/1";
+  perdure::p<std::uint64_t> word[words];
+  perdure::ptr<Node> bucket[buckets];
+  perdure::hash_map<std::uint64_t, std::uint64_t> map;
+};
+using Pool = perdure::Pool<Root>;
+
+struct Random {
+  std::uint64_t state = 88172645463325252ULL;
+  std::uint64_t below(std::uint64_t n) noexcept {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % n;
+  }
+};
+
+using Word = perdure::p<std::uint64_t>;
+using Link = perdure::ptr<Node>;
+
+/// Reads without any view: what both types hold is one word of the pool's memory.
+struct RawReads {
+  std::uint64_t operator()(const Word& word) const { return std::bit_cast<std::uint64_t>(word); }
+  const Node* operator()(const Link& link) const { return std::bit_cast<const Node*>(link); }
+};
+template <class Tx>
+struct ViewReads {
+  Tx& tx;
+  std::uint64_t operator()(const Word& word) const { return tx.read(word); }
+  const Node* operator()(const Link& link) const { return tx.read(link); }
+};
+
+// Inlined, so that what is counted does not depend on what the compiler thinks of it.
+template <class Reads>
+[[gnu::always_inline]] inline std::uint64_t look_up(const Root& root, std::uint64_t key, const Reads& read) {
+  const Node* node = read(root.bucket[key % buckets]);
+  while (node != nullptr && read(node->key) != key) node = read(node->next);
+  return node == nullptr ? 0 : read(node->value);
+}
+
+void fill(Pool& pool) {
+  for (std::uint64_t key = 0; key < keys; ++key)
+    pool.update([&](auto& tx, Root& root) {
+      const auto node = tx.template make<Node>();
+      tx(node->key) = key;
+      tx(node->value) = key + 1;
+      tx(node->next) = tx.read(root.bucket[key % buckets]);
+      tx(root.bucket[key % buckets]) = node;
+      root.map.put(tx, key, key);
+    });
+}
+
+void swap_words(Pool& pool, Random& random, unsigned pairs) {
+  std::uint64_t at[16];
+  for (unsigned i = 0; i < 2 * pairs; ++i) at[i] = random.below(words);
+  pool.update([&at, pairs](auto& tx, Root& root) {
+    for (unsigned i = 0; i < 2 * pairs; i += 2) {
+      const std::uint64_t a = tx.read(root.word[at[i]]), b = tx.read(root.word[at[i + 1]]);
+      tx(root.word[at[i]]) = b;
+      tx(root.word[at[i + 1]]) = a;
+    }
+  });
+}
+
+// Returns a sum, so that no read is left out; 0 is never one.
+std::uint64_t run(Pool& pool, std::string_view kind, std::uint64_t count) {
+  Random random;
+  std::uint64_t sum = 1;
+  if (kind == "raw") {
+    const Root* root = nullptr;
+    pool.view([&root](auto&, const Root& r) { root = &r; });
+    for (std::uint64_t i = 0; i < count; ++i)
+      sum += look_up(*root, random.below(keys), RawReads());
+  } else if (kind == "look-up") {
+    for (std::uint64_t i = 0; i < count; ++i)
+      sum += pool.view([key = random.below(keys)](auto& tx, const Root& root) {
+        return look_up(root, key, ViewReads<std::remove_reference_t<decltype(tx)>>{tx});
+      });
+  } else if (kind == "view") {
+    for (std::uint64_t i = 0; i < count; ++i)
+      sum += pool.view([i](auto& tx, const Root& root) { return tx.read(root.word[i % words]); });
+  } else if (kind == "update-1" || kind == "update-8") {
+    for (std::uint64_t i = 0; i < count; ++i) swap_words(pool, random, kind == "update-1" ? 1 : 8);
+  } else if (kind == "put") {
+    for (std::uint64_t i = 0; i < count; ++i)
+      pool.update([&](auto& tx, Root& root) { root.map.put(tx, random.below(keys), i); });
+  } else if (kind == "put-erase") {
+    for (std::uint64_t i = 0; i < count; ++i)
+      pool.update([&](auto& tx, Root& root) {
+        const std::uint64_t key = random.below(keys);
+        if (!root.map.erase(tx, key)) root.map.put(tx, key, i);
+      });
+  } else {
+    return 0;
+  }
+  return sum;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return std::fprintf(stderr, "usage: %s POOL KIND COUNT\n", argv[0]), 2;
+  try {
+    ::unlink(argv[1]);
+    auto pool = Pool::open(argv[1], {.creation = {.max_size = 1ULL << 28}, .medium = "emulated"});
+    fill(pool);
+    const std::uint64_t sum = run(pool, argv[2], std::strtoull(argv[3], nullptr, 10));
+    if (sum == 0) return std::fprintf(stderr, "%s: found kind '%s'\n", argv[0], argv[2]), 2;
+    std::printf("%llu\n", static_cast<unsigned long long>(sum));
+    pool.close();
+    ::unlink(argv[1]);
+    return 0;
+  } catch (const std::exception& e) {
+    return std::fprintf(stderr, "%s: %s\n", argv[0], e.what()), 1;
+  }
+}
