@@ -144,6 +144,9 @@ typedef struct perdure_options {
   /* when perdure_update(PERDURE_DEFAULT) returns; at creation it also decides the order of the
    * pool's commits */
   perdure_durability durability;
+  /* bytes of DRAM that changed pages may take; 0: all stay in DRAM until the pool is closed
+   * (Options::max_resident) */
+  uint64_t max_resident;
 } perdure_options;
 
 typedef struct perdure_pool perdure_pool; /* an open pool */

@@ -40,7 +40,7 @@ Options options_of(const std::string& path, const std::function<const char*(cons
     if (!parsed)
       throw error(failure(Code::invalid, path, std::string("delays=") + delays,
                           "a model of docs/media.md", parsed.status().message()));
-    o.delays = *parsed;
+    o.medium_options.delays = *parsed;
   }
   return o;
 }

@@ -65,6 +65,7 @@ struct Plan {
   Durability durability = durable;
   bool like_a_file = false;           ///< appends of 4 KiB, fences that are syncs
   EngineOptions engine_options = {};  ///< Options::engine_options
+  std::uint64_t max_resident = 0;     ///< Options::max_resident
   std::uint32_t rings = 1;            ///< for the strict order
   /// Bytes of each ring of the log.
   std::uint64_t ring_bytes = 16384;
@@ -126,6 +127,7 @@ inline Options options_of(const Plan& plan, const engine::EngineInfo& entry) {
   o.creation.threads = plan.rings;
   o.creation.uuid_seed = plan.seed + 1;
   o.engine_options = plan.engine_options;
+  o.max_resident = plan.max_resident;
   engine::Config config;
   config.instance = entry.name;
   config.durability = plan.durability;

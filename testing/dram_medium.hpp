@@ -36,6 +36,10 @@ struct DramOptions {
 class DramMedium : public MarkedMedium<DramMedium> {
  public:
   ~DramMedium() override;
+  [[nodiscard]] bool drop_copies(std::byte* address, std::uint64_t n) noexcept override {
+    step(Step::drop);
+    return MarkedMedium::drop_copies(address, n);
+  }
 
  protected:
   explicit DramMedium(const DramOptions& options);

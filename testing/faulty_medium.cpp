@@ -97,4 +97,8 @@ Status FaultyMedium::map_view(std::byte* address, std::uint64_t data_offset, std
   return inner_->map_view(address, data_offset, n, kind);
 }
 
+bool FaultyMedium::drop_copies(std::byte* address, std::uint64_t n) noexcept {
+  return strike(Call::drop_copies) == 0 && inner_->drop_copies(address, n);
+}
+
 }  // namespace perdure::medium

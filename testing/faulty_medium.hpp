@@ -22,7 +22,16 @@ namespace perdure::medium {
 
 class FaultyMedium final : public Medium {
  public:
-  enum class Call : std::uint8_t { fence, append, grow, flush_all, map_view, map_ring, allocate };
+  enum class Call : std::uint8_t {
+    fence,
+    append,
+    grow,
+    flush_all,
+    map_view,
+    map_ring,
+    allocate,
+    drop_copies
+  };
   static constexpr std::uint64_t never = ~0ULL;
 
   explicit FaultyMedium(std::unique_ptr<Medium> inner);
@@ -58,6 +67,7 @@ class FaultyMedium final : public Medium {
   Status grow(std::uint64_t data_bytes) override;
   Status map_view(std::byte* address, std::uint64_t data_offset, std::uint64_t n,
                   ViewKind kind) override;
+  [[nodiscard]] bool drop_copies(std::byte* address, std::uint64_t n) noexcept override;
   Counters counters() const noexcept override { return inner_->counters(); }
   std::uint64_t sync_ns() const noexcept override { return sync_ns_; }
 
@@ -72,7 +82,7 @@ class FaultyMedium final : public Medium {
   Status injected(const char* what, int err) const;
 
   std::unique_ptr<Medium> inner_;
-  std::array<Plan, 7> plans_;
+  std::array<Plan, 8> plans_;
   std::atomic<int> lost_append_{0};
   std::atomic<std::uint64_t> sync_ns_{0};
   Poison poison_;

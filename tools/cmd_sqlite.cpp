@@ -191,7 +191,7 @@ Options options(bool read_only) {
       sqlite::options_of(arguments.pool.path, [](const char*) -> const char* { return nullptr; });
   o.engine = arguments.pool.engine;
   o.medium = arguments.pool.medium;
-  o.direct = !arguments.pool.no_direct;
+  o.medium_options.direct = !arguments.pool.no_direct;
   o.create = false;
   o.read_only = read_only;
   if (arguments.pool.max_size != 0) o.creation.max_size = arguments.pool.max_size;

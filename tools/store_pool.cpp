@@ -45,7 +45,7 @@ Options options_for(const PoolArguments& arguments, StorePool::Access access,
   o.read_only = access == StorePool::Access::read;
   o.engine = arguments.engine;
   o.medium = arguments.medium;
-  o.direct = !arguments.no_direct;
+  o.medium_options.direct = !arguments.no_direct;
   o.durability = durability;
   o.creation.threads = 1;  // the whole log is one ring: a row may be half of it
   if (arguments.max_size != 0) o.creation.max_size = arguments.max_size;

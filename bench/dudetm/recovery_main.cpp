@@ -42,7 +42,7 @@ struct Asked {
 perdure::Options options_of(const Asked& asked) {
   perdure::Options o;
   o.medium = "emulated";
-  o.delays = perdure::medium::Delays::named(asked.delays).value();
+  o.medium_options.delays = perdure::medium::Delays::named(asked.delays).value();
   o.isolation = perdure::Isolation::caller;
   o.durability = asked.held ? perdure::durable : perdure::async;
   o.creation.threads = 1;

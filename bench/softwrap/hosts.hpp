@@ -39,7 +39,7 @@ class PoolHost {
         perdure::papers::SoftwrapOptions{.alias_entries = setup.alias_entries};
     options_.creation.initial_size = setup.data_size;
     options_.creation.max_size = std::uint64_t{8} << 30;
-    options_.delays = setup.delays();
+    options_.medium_options.delays = setup.delays();
     open();
   }
 

@@ -92,8 +92,8 @@ class Subject {
     o.creation.log_size = setup_.log_size;
     o.creation.max_size = setup_.max_size;
     o.medium = setup_.medium;
-    o.delays.drain_ns = setup_.tw_ns;
-    o.delays.buffer_each = setup_.tw_ns != 0;
+    o.medium_options.delays.drain_ns = setup_.tw_ns;
+    o.medium_options.delays.buffer_each = setup_.tw_ns != 0;
     const bool b = setup_.kind == "b";
     if (b) o.engine = setup_.engine;
     if (perdure::sqlite::register_vfs() != SQLITE_OK)

@@ -114,7 +114,7 @@ class PerdureHost : public HostDefaults {
                          : setting.shadow_paging == "software" ? ShadowPaging::software
                                                                : ShadowPaging::automatic});
     options_.creation.max_size = std::uint64_t{8} << 30;
-    options_.delays = perdure::medium::Delays::named(setting.delays).value();
+    options_.medium_options.delays = perdure::medium::Delays::named(setting.delays).value();
     pool_.emplace(Pool::open(path_, options_));
   }
 

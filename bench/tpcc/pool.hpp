@@ -29,7 +29,7 @@ class PoolHost : public HostDefaults {
     // Thread slots: the loader's, and one for the measuring thread.
     options_.creation.threads = setup.distributed ? setup.threads + 2 : 1;
     options_.creation.max_size = std::uint64_t{16} << 30;
-    options_.delays = perdure::medium::Delays::named(setup.delays).value();
+    options_.medium_options.delays = perdure::medium::Delays::named(setup.delays).value();
     pool_.emplace(Pool::open(path_, options_));
   }
   template <class F>

@@ -251,17 +251,18 @@ Status read_options(const char* path, const perdure_options& o, Options& options
   options.read_only = (o.flags & PERDURE_OPEN_READ_ONLY) != 0;
   options.isolation =
       (o.flags & PERDURE_CALLER_ISOLATES) != 0 ? Isolation::caller : Isolation::full;
-  options.direct = (o.flags & PERDURE_BUFFERED) == 0;
+  options.medium_options.direct = (o.flags & PERDURE_BUFFERED) == 0;
   if (o.engine != nullptr) options.engine = o.engine;
   if (o.medium != nullptr) options.medium = o.medium;
   if (o.max_size != 0) options.creation.max_size = o.max_size;
   options.creation.initial_size = o.initial_size;
   options.creation.log_size = o.log_size;
   if (o.threads != 0) options.creation.threads = o.threads;
+  options.max_resident = o.max_resident;
   if (o.delays != nullptr) {
     auto delays = medium::Delays::named(o.delays);
     if (!delays) return delays.status();
-    options.delays = *delays;
+    options.medium_options.delays = *delays;
   }
   if (!understood(o.durability, Durability::durable, options.durability))
     return failure(Code::invalid, path, "durability " + std::to_string(o.durability),

@@ -44,6 +44,20 @@ Status runs_here(const std::string& path, const EngineInfo& e) {
                      "/stm: their pools are the same");
 }
 
+constexpr std::uint64_t least_resident = 16 << 10;
+
+// Returns `invalid` if an option is not for the engine that was chosen.
+Status options_fit(const std::string& path, const Options& options, const EngineInfo& chosen) {
+  if (Status s = options.engine_options.fits(path, chosen); !s.ok()) return s;
+  // An engine whose view is the data region itself has no copy in DRAM.
+  if (options.max_resident == 0 || chosen.limits_resident ||
+      chosen.view != pool::ViewPolicy::shadow)
+    return {};
+  return failure(Code::invalid, path,
+                 "Options::max_resident for engine '" + std::string(chosen.name) + "'",
+                 "an engine that can keep to it: shadow, undo", "leave it 0");
+}
+
 // Returns the candidate by name, or the first of the family (empty: any) that runs on this machine
 // with the isolation asked for, otherwise the first of the family.
 const EngineInfo* choose(std::span<const EngineInfo> all, std::string_view wanted,
@@ -82,6 +96,11 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   opened.config.trace = options.trace;
   if (Status s = options.engine_options.check(path); !s.ok()) return s;
   opened.config.options = options.engine_options;
+  if (options.max_resident != 0 && options.max_resident < least_resident)
+    return failure(Code::invalid, path,
+                   "Options::max_resident " + std::to_string(options.max_resident),
+                   "16 KiB or more, or 0 for no limit", "leave it 0");
+  opened.config.max_resident = options.max_resident;
   if (options.recovery.threads > 8)
     return failure(Code::invalid, path,
                    "Options::recovery.threads " + std::to_string(options.recovery.threads),
@@ -108,7 +127,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   if (Status s = runs_here(path, *chosen); !s.ok()) return s;
   // Otherwise the existing pool determines the engine; a new one is refused after it has been made.
   if (!options.engine.empty() || candidates.size() == 1)
-    if (Status s = options.engine_options.fits(path, *chosen); !s.ok()) return s;
+    if (Status s = options_fit(path, options, *chosen); !s.ok()) return s;
   opened.config.instance = chosen->name;
   pool::Identity who = chosen->identity(opened.config);
   who.engine = chosen->family;
@@ -128,8 +147,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   how.initial_bytes = options.creation.initial_size;
   how.log_bytes = options.creation.log_size;
   how.medium = options.medium;
-  how.direct = options.direct;
-  how.delays = options.delays;
+  how.direct = options.medium_options.direct;
+  how.delays = options.medium_options.delays;
   how.base = options.creation.base;
   how.uuid_seed = options.creation.uuid_seed;
   auto file = medium != nullptr ? pool::OpenPool::open_on(std::move(medium), fresh, how, who)
@@ -147,7 +166,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
                      "open it as Pool<Root, perdure::engines<perdure::" +
                          family.substr(0, family.find('-')) + ">>, or with any_engine");
   }
-  if (Status s = options.engine_options.fits(path, *chosen); !s.ok()) return s;
+  if (Status s = options_fit(path, options, *chosen); !s.ok()) return s;
   if (Status s = runs_here(path, *chosen); !s.ok()) return s;
   // mutant: strict-pool-has-no-timestamps
   if (chosen->pipelined_only && header.order == pool::CommitOrder::strict)

@@ -42,6 +42,12 @@ struct RecoveryOptions {
   unsigned threads = 0;  ///< shadow, dudetm: 1 to 8; 0: as many as pay for their start
 };
 
+/// Details of single media (docs/media.md).
+struct MediumOptions {
+  bool direct = true;          ///< file: O_DIRECT logs
+  medium::Delays delays = {};  ///< emulated: a paper's slow memory
+};
+
 /// How a pool is opened or made. Name the members that you set; each default is a good choice.
 ///
 ///     auto pool = perdure::Pool<Root>::open("app.perdure", {.durability = perdure::group});
@@ -67,8 +73,13 @@ struct Options {
   EngineOptions engine_options = {};
 
   std::string medium = "auto";  ///< auto, file, dax, emulated (docs/media.md)
-  bool direct = true;           ///< file: O_DIRECT logs
-  medium::Delays delays = {};   ///< emulated: a paper's slow memory
+  MediumOptions medium_options = {};
+  /// Bytes of DRAM that the pages may take which transactions have stored to, 16 KiB or more, so
+  /// that a pool may be larger than memory; pages that were stored to long ago are given back after
+  /// a checkpoint. 0: all of them stay until the pool is closed. Transactions in flight, and pages
+  /// that are stored to again and again, may exceed it. Engines without a copy of the data (undo)
+  /// keep to any limit; those with one that can't give pages back refuse it.
+  std::uint64_t max_resident = 0;
   /// How the pool is recovered if it was not closed in order.
   RecoveryOptions recovery = {};
   /// any_engine: the accesses of each committed transaction are recorded to this file, as addresses

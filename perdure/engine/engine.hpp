@@ -73,8 +73,10 @@ struct Config {
   /// Strict order: the number of writers with a ring of their own; others share one.
   std::uint32_t threads = 8;
   bool fence_is_sync = false;  ///< of the medium
-  EngineOptions options;       ///< options of single engines
-  std::string trace;           ///< dynamic_engine.hpp: record the workload to this file
+  /// Bytes that a copy of the data in DRAM may take; 0: no limit.
+  std::uint64_t max_resident = 0;
+  EngineOptions options;  ///< options of single engines
+  std::string trace;      ///< dynamic_engine.hpp: record the workload to this file
 };
 
 /// The result of recovery.
@@ -112,7 +114,8 @@ struct Stats {
   std::uint64_t checkpoints = 0, checkpoint_lines = 0;
   /// Bytes in allocated blocks, and bytes that the data region has on the medium.
   std::uint64_t heap_used = 0, data_bytes = 0;
-  /// DudeTM, paged: pages of the shadow that are copies; evictions since opening.
+  /// Where the copy in DRAM has a limit (Options::max_resident; DudeTM, paged): pages of 4 KiB that
+  /// it takes, and how many were given back since opening.
   std::uint64_t shadow_pages = 0, evictions = 0;
   /// DudeTM, paged: each access asks a table for its page.
   bool paged_by_software = false;

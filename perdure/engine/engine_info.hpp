@@ -33,6 +33,8 @@ struct EngineInfo {
   /// Its shadow may be smaller than the pool, and is where limits_shadow returns true.
   bool pages = false;
   bool (*limits_shadow)(const Config&) = nullptr;
+  /// It keeps to Config::max_resident.
+  bool limits_resident = false;
   bool pipelined_only = false;  ///< it can't open a pool of the strict order
   /// Returns whether this machine has what it needs; null: every machine has.
   Status (*supported)() = nullptr;
@@ -84,6 +86,7 @@ EngineInfo entry_of(const InstanceName& n) {
   if constexpr (requires { E::paged; }) e.pages = E::paged;
   if constexpr (requires(const Config& c) { E::limits_shadow(c); })
     e.limits_shadow = &E::limits_shadow;
+  if constexpr (requires { E::limits_resident; }) e.limits_resident = E::limits_resident;
   if constexpr (requires { E::pipelined_only; }) e.pipelined_only = E::pipelined_only;
   if constexpr (requires { E::supported(); }) e.supported = &E::supported;
   return e;

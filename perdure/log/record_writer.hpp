@@ -148,6 +148,12 @@ class RecordWriter {
         f(key_offset(*at) + i * 8, at[to_old_ + 1 + i]);
     }
   }
+  /// Calls f(offset, n) for each run of n words that was added.
+  template <class F>
+  void each_run(F&& f) const noexcept {
+    for (const std::uint64_t* at = words_ + header_words; at != at_; at += span_of(*at))
+      if (key_kind(*at) == EntryKind::words) f(key_offset(*at), key_count(*at));
+  }
   void heap_op(const pool::HeapOp& op) {
     room(2);
     put(entry_key(op.set ? EntryKind::alloc : EntryKind::free, op.offset, op.cls), op.chunks);

@@ -36,7 +36,8 @@ enum class Step : std::uint8_t {
   stream,      ///< stream() or append() stores bytes past the cache
   take,        ///< flush(), flush_lines(), flush_ring() or flush_all() changes the marks of lines
   write_back,  ///< one of them starts the write-back of lines
-  fence        ///< fence() or flush_all() waits
+  fence,       ///< fence() or flush_all() waits
+  drop         ///< drop_copies() gives memory back
 };
 
 template <class Hardware>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/medium/medium.hpp"
 
+#include <sys/mman.h>
+
 namespace perdure::medium {
 
 Counters& Counters::operator+=(const Counters& o) noexcept {
@@ -44,6 +46,10 @@ std::uint64_t Medium::allocated_end(std::uint64_t offset, std::uint64_t n) const
 Medium::Medium() : rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::slot_count))) {}
 
 Medium::~Medium() = default;
+
+bool Medium::drop_copies(std::byte* address, std::uint64_t n) noexcept {
+  return ::madvise(address, n, MADV_DONTNEED) == 0;
+}
 
 Counters Medium::counters() const noexcept {
   // Relaxed: each counter is exact once its thread's calls happened before this one; the counters

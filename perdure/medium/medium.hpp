@@ -214,6 +214,11 @@ class Medium {
   /// replacing what is mapped there.
   virtual Status map_view(std::byte* address, std::uint64_t data_offset, std::uint64_t n,
                           ViewKind kind) = 0;
+  /// Gives back the memory of what was stored to n bytes at `address` of a copy_on_write view, both
+  /// in whole pages: they show the data region again. The caller ensures that this makes no
+  /// difference to those who read there, and that nobody stores there meanwhile. Returns false
+  /// where the system refuses: nothing has changed then.
+  [[nodiscard]] virtual bool drop_copies(std::byte* address, std::uint64_t n) noexcept;
 
   /// What has been asked of it since it was opened, by all threads.
   [[nodiscard]] virtual Counters counters() const noexcept;  ///< virtual for decorators only

@@ -300,6 +300,30 @@ void OrecTransactionBase::copy_line(void* to, const void* from) noexcept {
   }
 }
 
+bool OrecTransactionBase::own_all(const void* from, std::size_t n) {
+  const auto* const first = static_cast<const std::byte*>(from);
+  locks_.reserve(n / 64 + 1);
+  for (std::size_t at = 0; at < n; at += 64) {
+    Orec& o = shared_.of(first + at);
+    std::uint64_t v = o.load(std::memory_order_relaxed);
+    // The acquire pairs with release_locks() and rollback(): the last owner's words and marks are
+    // seen.
+    if (orec::owned(v) || !o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel)) {
+      give_all_back();
+      return false;
+    }
+    locks_.push_back({&o, v});
+  }
+  return true;
+}
+
+void OrecTransactionBase::give_all_back() noexcept {
+  // Nothing was stored, so no new incarnation is needed: a reader may take the words from before
+  // and from after. The release pairs with the next owner's acquire.
+  for (const Lock& l : locks_) l.orec->store(l.before, std::memory_order_release);
+  locks_.clear();
+}
+
 static_assert(TransactionalMemory<Stm> && TransactionalMemory<Biased>);
 
 }  // namespace perdure::tm

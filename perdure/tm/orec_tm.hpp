@@ -103,6 +103,17 @@ class OrecTransactionBase {
   void backoff() noexcept;
   [[nodiscard]] bool mine(const Conflict& c) const noexcept { return c.whose == this; }
   void copy_line(void* to, const void* from) noexcept;
+  /// tm::hold(): owns every stripe of [from, from + n), at most the table's 16 MiB, and gives them
+  /// back as they were. Throws std::bad_alloc, with nothing owned.
+  template <class F>
+  [[nodiscard]] bool hold(const void* from, std::size_t n, F&& f) {
+    // mutant: hold-owns
+    if (direct_) return f(), true;
+    if (!own_all(from, n)) return false;
+    f();
+    give_all_back();
+    return true;
+  }
   void copy_end() noexcept { leave(); }
 
  protected:
@@ -153,6 +164,8 @@ class OrecTransactionBase {
   void extend();                          // takes a newer snapshot, or throws Conflict
   std::uint64_t wait_unowned(Orec& o);    // waits a bounded time; throws Conflict
   void own_slow(Orec& o);
+  [[nodiscard]] bool own_all(const void* from, std::size_t n);
+  void give_all_back() noexcept;
   // Called before an orec is taken: an orec that we own and that is in no list would stay owned.
   void room_for_a_lock() {
     if (__builtin_expect(locks_.size() == locks_.capacity(), 0)) locks_.reserve(locks_.size() * 2);

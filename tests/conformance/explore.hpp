@@ -72,6 +72,8 @@ crashtest::Plan plan_of(const Budget& budget, const Configuration& configuration
                               .shadow_paging = base::mix(seed) % 2 == 0 ? ShadowPaging::hardware
                                                                         : ShadowPaging::software};
   }
+  // As little as there may be.
+  if (entry.limits_resident && seed % 3 == 0) plan.max_resident = 16 << 10;
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
   // REWIND fences at each record, and with two layers dozens of times: only a part of these points
   // is explored, spread over the whole window.

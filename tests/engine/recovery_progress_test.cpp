@@ -108,7 +108,7 @@ TEST(RecoveryOfALongLog, IsToldOnTheWay) {
   std::vector<RecoveryProgress> told;
   std::vector<std::thread::id> who;
   Options options = long_log();
-  options.delays.write_ns = 5000;
+  options.medium_options.delays.write_ns = 5000;
   options.recovery.threads = 2;
   options.recovery.progress = [&](const RecoveryProgress& p) {
     told.push_back(p);

@@ -92,6 +92,9 @@ class WatchMedium final : public medium::Medium {
                   medium::ViewKind kind) override {
     return inner_->map_view(address, data_offset, n, kind);
   }
+  [[nodiscard]] bool drop_copies(std::byte* address, std::uint64_t n) noexcept override {
+    return inner_->drop_copies(address, n);
+  }
   medium::Counters counters() const noexcept override { return inner_->counters(); }
 
  private:

@@ -38,5 +38,7 @@ PROGRAMS = {
     "bias": ("tm_bias_test", [*GTEST]),
     "eio": ("faults_eio_test", [*GTEST]),
     "writer": ("engine_writer_test", [*GTEST]),
+    "resident": ("engine_resident_test", [*GTEST]),
+    "resident_threads": ("crash_resident_test", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", [*GTEST]),
 }

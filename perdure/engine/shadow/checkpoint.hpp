@@ -38,6 +38,7 @@
 #include <vector>
 
 #include "perdure/base/status.hpp"
+#include "perdure/engine/shadow/resident.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/log/ring.hpp"
 #include "perdure/medium/medium.hpp"
@@ -54,11 +55,13 @@ class Checkpoint {
     copied    ///< the data region has everything: finish the checkpoint
   };
 
+  /// `resident`: is told which pages have marks; null where the shadow has no limit.
   Checkpoint(medium::Medium& medium, Marks& marks, const std::byte* view,
-             std::uint64_t max_data_bytes)
+             std::uint64_t max_data_bytes, Resident* resident)
       : medium_(medium),
         marks_(marks),
         view_(view),
+        resident_(resident),
         directory_pages_(pool::first_chunk(max_data_bytes) * pool::chunk_bytes / 4096) {}
 
   [[nodiscard]] bool active() const noexcept { return active_; }
@@ -108,12 +111,14 @@ class Checkpoint {
       };
       for (std::size_t n = 0;
            n < max_pages && next_page_ < pages_.size() && room() && batch.try_room();
-           ++n, ++next_page_)
+           ++n, ++next_page_) {
+        if (resident_ != nullptr) resident_->note_marked(pages_[next_page_]);
         marks_.take(pages_[next_page_], [&](std::uint64_t offset) {
           batch.offsets.push_back(offset);
           batch.lines.resize(batch.lines.size() + 8);
           tm.copy_line(batch.lines.data() + batch.lines.size() - 8, view_ + offset);
         });
+      }
       tm.copy_end();
       batch.clock = strict ? 1 : clock();
       lines_.fetch_add(batch.offsets.size(), std::memory_order_relaxed);
@@ -198,6 +203,7 @@ class Checkpoint {
   medium::Medium& medium_;
   Marks& marks_;
   const std::byte* view_;
+  Resident* const resident_;
   const std::uint64_t directory_pages_;
   bool active_ = false, in_directory_ = false;
   std::uint64_t x_ = 0;

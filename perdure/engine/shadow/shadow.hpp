@@ -24,6 +24,7 @@
 namespace perdure::engine::shadow {
 
 class Checkpoint;
+class Resident;
 
 template <class Tm>
 class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
@@ -33,10 +34,12 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
 
  public:
   static constexpr const char* name = "shadow";
+  static constexpr bool limits_resident = true;  ///< Config::max_resident
 
   class Transaction;
 
   static pool::Identity identity(const Config& config);
+  static bool limits_shadow(const Config& config) { return config.max_resident != 0; }
 
   Shadow(pool::OpenPool& file, const Config& config, const Recovery& recovery);
   ~Shadow();
@@ -59,12 +62,19 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   friend class engine::RedoTransaction;
   using Base::background_, Base::core_, Base::strict_, Base::rings_, Base::tm_, Base::writer_;
 
+  // Of a transaction's next_slice_: no position of the log.
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+
   [[nodiscard]] std::uint64_t last_recorded() const noexcept { return tm::last_id<Tm>(tm_); }
   void slice(Transaction& transaction, bool all);
+  bool step_locked(Transaction& transaction, std::size_t pages);
   bool slice_locked(Transaction& transaction, std::size_t pages);
+  void note_pages(Transaction& transaction) noexcept;
   Status finish_checkpoint();
   bool follow_log(std::chrono::microseconds nap);
-  [[nodiscard]] bool nothing_to_follow() const noexcept { return !log_is_half_full(); }
+  [[nodiscard]] bool nothing_to_follow() const noexcept {
+    return !log_is_half_full() && !above_limit();
+  }
   [[nodiscard]] bool persists_in_background() const noexcept {
     return this->async_seen_.load(std::memory_order_relaxed);
   }
@@ -72,7 +82,17 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
     return core_.config.fence_is_sync && rings_[0].used() > rings_[0].bytes() / 2;
   }
 
+  // Whether the background thread is to give memory back, or a thread that commits.
+  [[nodiscard]] bool above_limit() const noexcept;
+  [[nodiscard]] bool slices_for_limit() const noexcept;
+  // On memory the threads that commit do the checkpoint, one slice at a time; on files the
+  // background thread does it.
+  [[nodiscard]] bool commits_do_slices() const noexcept {
+    return strict_ || !core_.config.fence_is_sync;
+  }
+
   Marks marks_;
+  std::unique_ptr<Resident> resident_;      // null if the shadow has no limit
   std::unique_ptr<Checkpoint> checkpoint_;  // null if the pool is read-only
   std::mutex checkpointing_;
   std::atomic<std::uint64_t> checkpoints_{0}, checkpoint_id_{0};
@@ -92,7 +112,7 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   using Writer = shadow::Writer<Transaction>;
 
   void rollback() noexcept {
-    runs_again_ = false;
+    special_ &= ~runs_again;
     Base::rollback();
   }
   void write(std::uint64_t* a, std::uint64_t v) {
@@ -124,8 +144,7 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   }
 
   std::uint64_t commit(Durability durability) {
-    // The program has swallowed what run_without_writer() threw.
-    if (__builtin_expect(runs_again_, 0)) this->throw_log_full({0, Lack::nothing});
+    if (__builtin_expect(special_ != 0, 0)) commits_specially();
     if (record_.empty()) return this->commit_read_only(durability);
     if (core_.forked()) core_.refuse();
     const auto drawn = [](std::uint64_t) {};
@@ -134,9 +153,7 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
     if (strict && this->take_ring()) next_slice_ = 0;
     const std::uint64_t id = strict ? this->commit_strict(drawn, ended)
                                     : this->commit_pipelined(durability, drawn, ended);
-    // On memory commits do the checkpoint, one slice at a time; on files the background thread does
-    // it.
-    if ((strict || !core_.config.fence_is_sync) &&
+    if ((strict || !core_.config.fence_is_sync || special_ != 0) &&
         __builtin_expect(ring_->tail() >= next_slice_, 0))
       engine_.slice(*this, false);
     return id;
@@ -148,12 +165,23 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
 
   static constexpr std::uint64_t volatile_words = 1 << 17;  // 1 MiB
   [[noreturn]] [[gnu::cold]] void run_without_writer() {
-    keeps_cursor_ = runs_again_ = true;
+    keeps_cursor_ = true;
+    special_ |= runs_again;
     this->throw_log_full({0, Lack::nothing});
   }
 
+  [[gnu::noinline, gnu::cold]] void commits_specially() {
+    // The program has swallowed what run_without_writer() threw.
+    if ((special_ & runs_again) != 0) this->throw_log_full({0, Lack::nothing});
+    engine_.note_pages(*this);
+  }
+
   const Marks& mark_;
-  bool lends_ = false, keeps_cursor_ = false, runs_again_ = false;  // Writer
+  bool lends_ = false, keeps_cursor_ = false;  // Writer
+  // What a commit has to do besides, in one word that it asks: it runs again (Writer), or the
+  // shadow has a limit.
+  static constexpr unsigned runs_again = 1, has_limit = 2;
+  unsigned special_ = 0;
   std::uint64_t next_slice_ = 0;
 };
 

@@ -11,6 +11,7 @@
 
 #include "perdure/engine/redo_engine_impl.hpp"
 #include "perdure/engine/shadow/checkpoint.hpp"
+#include "perdure/engine/shadow/resident.hpp"
 #include "perdure/engine/shadow/shadow.hpp"
 
 namespace perdure::engine::shadow {
@@ -27,9 +28,14 @@ Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& r
     : Base(file, config, recovery),
       marks_(file.header().max_data_bytes),
       checkpoint_id_(file.header().checkpoint_id) {
-  if (!file.read_only())
-    checkpoint_ = std::make_unique<Checkpoint>(core_.medium, marks_, file.view(),
-                                               file.header().max_data_bytes);
+  const std::uint64_t max_data = file.header().max_data_bytes;
+  if (!file.read_only()) {
+    if (config.max_resident != 0)
+      resident_ = std::make_unique<Resident>(core_.medium, marks_, file.view(), max_data,
+                                             config.max_resident);
+    checkpoint_ =
+        std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), max_data, resident_.get());
+  }
   EngineBase::show_stats(*this);
 }
 
@@ -41,7 +47,26 @@ Shadow<Tm>::~Shadow() {
 template <class Tm>
 Shadow<Tm>::Transaction::Transaction(Shadow& engine, int slot)
     : Base(engine, slot, &engine.marks_, volatile_words, false, true), mark_(engine.marks_) {
-  if (!core_.file.read_only()) next_slice_ = ring_->bytes() / 4 * 3;
+  if (core_.file.read_only()) return;
+  next_slice_ = engine.commits_do_slices() ? ring_->bytes() / 4 * 3 : never;
+  if (engine.resident_) special_ = has_limit;
+}
+
+// RESIDENT-3: called at a commit, before isolation ends.
+template <class Tm>
+void Shadow<Tm>::note_pages(Transaction& transaction) noexcept {
+  resident_->note(transaction.record_);
+  if (resident_->above()) transaction.next_slice_ = 0;
+}
+
+template <class Tm>
+bool Shadow<Tm>::slices_for_limit() const noexcept {
+  return resident_ && (resident_->above() || resident_->giving_back());
+}
+
+template <class Tm>
+bool Shadow<Tm>::above_limit() const noexcept {
+  return !commits_do_slices() && resident_ && resident_->above();
 }
 
 template <class Tm>
@@ -58,6 +83,13 @@ Status Shadow<Tm>::wait(std::uint64_t id) {
 template <class Tm>
 void Shadow<Tm>::slice(Transaction& transaction, bool all) {
   log::Ring& ring = *transaction.ring_;
+  const bool over = resident_ && resident_->over();
+  if (!all && !over && !commits_do_slices()) {  // only because of the limit
+    transaction.next_slice_ = never;
+    if (background_.notify()) return;
+  }
+  // More copies are made only when some have been given back.
+  all |= over;
   std::unique_lock lock(checkpointing_, std::defer_lock);
   if (all)
     lock.lock();
@@ -67,7 +99,7 @@ void Shadow<Tm>::slice(Transaction& transaction, bool all) {
   }
   if (core_.state() & EngineBase::poisoned_bit) return;
   const std::uint64_t trigger = ring.head() + ring.bytes() / 4 * 3;
-  if (!all && !checkpoint_->active() && ring.tail() < trigger) {
+  if (!all && !checkpoint_->active() && ring.tail() < trigger && !slices_for_limit()) {
     // Another thread's checkpoint has truncated the log meanwhile.
     transaction.next_slice_ = trigger;
     return;
@@ -78,7 +110,7 @@ void Shadow<Tm>::slice(Transaction& transaction, bool all) {
   try {
     do {
       const std::size_t left = checkpoint_->pages_left();
-      if (!slice_locked(transaction, all ? most : std::min<std::size_t>(most, left / 24 + 16)))
+      if (!step_locked(transaction, all ? most : std::min<std::size_t>(most, left / 24 + 16)))
         break;
     } while (all);
   } catch (const std::bad_alloc&) {
@@ -88,8 +120,24 @@ void Shadow<Tm>::slice(Transaction& transaction, bool all) {
   const std::size_t left = checkpoint_->pages_left();
   const std::uint64_t step =
       left > 24 * most ? ring.bytes() / 256 * (24 * most) / left : ring.bytes() / 256;
-  transaction.next_slice_ =
-      checkpoint_->active() ? ring.tail() + step : ring.head() + ring.bytes() / 4 * 3;
+  transaction.next_slice_ = !commits_do_slices()    ? never
+                            : slices_for_limit()    ? ring.tail()
+                            : checkpoint_->active() ? ring.tail() + step
+                                                    : ring.head() + ring.bytes() / 4 * 3;
+}
+
+// A slice of a checkpoint, or, where none is in progress, of giving memory back. Returns whether
+// more is left of either.
+template <class Tm>
+bool Shadow<Tm>::step_locked(Transaction& transaction, std::size_t pages) {
+  if (resident_ && resident_->giving_back() && !checkpoint_->active()) {
+    resident_->give_back(transaction.tm_);
+    return resident_->giving_back();
+  }
+  if (slice_locked(transaction, pages)) return true;
+  if (!resident_ || checkpoint_->active() || !resident_->above()) return false;
+  resident_->begin();
+  return true;
 }
 
 // Returns false when the checkpoint is finished (or the medium failed).
@@ -173,7 +221,7 @@ Status Shadow<Tm>::checkpoint() {
 // For files, where a checkpoint's syncs would delay the thread that commits.
 template <class Tm>
 bool Shadow<Tm>::follow_log(std::chrono::microseconds /*nap*/) {
-  if (!log_is_half_full()) return false;
+  if (nothing_to_follow()) return false;
   try {
     slice(transaction(), true);
     return true;
@@ -189,6 +237,7 @@ Stats Shadow<Tm>::stats() {
   s.checkpoint_id = checkpoint_id_.load(std::memory_order_relaxed);
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
   if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
+  if (resident_) s.shadow_pages = resident_->pages(), s.evictions = resident_->given_back();
   return s;
 }
 

@@ -51,6 +51,26 @@ ORDERS = (
         by="eio",
     ),
     Mutant(
+        "a page is given back while its ownership records are held (RESIDENT-1)",
+        {"hold-owns": always()},
+        by="resident_threads",
+    ),
+    Mutant(
+        "a page with marks is not given back (RESIDENT-1)",
+        {"resident-marks": never()},
+        by="resident",
+    ),
+    Mutant(
+        "a page that differs from the data region is not given back (RESIDENT-1)",
+        {"resident-compares": always()},
+        by="resident",
+    ),
+    Mutant(
+        "pages of bitmaps are given back only while no update runs (RESIDENT-2)",
+        {"resident-bitmaps": never()},
+        by="resident_threads",
+    ),
+    Mutant(
         "an id durable before its record is",
         {"durable-id-before-fence": insert("durable_.store(last, std::memory_order_release);")},
         by="threads",
