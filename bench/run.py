@@ -106,6 +106,8 @@ def parser():
         "--log-size", type=at_least(0, int), default=None, metavar="MIB", help=
         "size of a log in MiB, of each thread's where it has its own (0: the default; 16 unless "
         "told on the emulated medium)")
+    p.add_argument("--max-resident", type=at_least(0, int), default=0, metavar="MIB",
+                   help="what a shadow may take of DRAM (0: no limit)")
     p.add_argument("--records", type=at_least(0, int), default=0,
                    help="how many, in structures that let it vary (0: theirs)")
     p.add_argument("--value-bytes", type=at_least(8, int), default=0,
@@ -212,7 +214,8 @@ def main():
     settings = {
         "what": args.what, "quick": args.quick, "rounds": args.rounds, "seconds": args.seconds,
         "warmup": args.warmup, "threads": args.threads, "medium": args.medium,
-        "log_size_mib": args.log_size, "started": time.strftime("%Y-%m-%d %H:%M:%S %z")
+        "log_size_mib": args.log_size, "max_resident_mib": args.max_resident,
+        "started": time.strftime("%Y-%m-%d %H:%M:%S %z")
     }
 
     scratch = Path(tempfile.mkdtemp(prefix="perdure-bench-", dir=args.dir))

@@ -40,7 +40,7 @@ void CrashMedium::flushed(std::uint64_t first, std::uint64_t count) {
 }
 
 void CrashMedium::fenced(bool everything) {
-  if (killed_now()) {
+  if (killed_now(true)) {
     write_staged(part_, everything);
     leave();
   }
@@ -120,12 +120,22 @@ void CrashMedium::leave() {
   heir_->tracing_ = std::exchange(tracing_, false);
 }
 
-bool CrashMedium::killed_now() { return left_ != never && left_-- == 0; }
+bool CrashMedium::killed_now(bool fence) {
+  return left_ != never && (fence || !at_fence_) && left_-- == 0;
+}
 
 void CrashMedium::kill_after(std::uint64_t events, std::uint64_t part) {
   const std::lock_guard lock(mutex_);
   left_ = events;
   part_ = part;
+  at_fence_ = false;
+}
+
+void CrashMedium::kill_at_fence(std::uint64_t fences) {
+  const std::lock_guard lock(mutex_);
+  left_ = fences;
+  part_ = 0;
+  at_fence_ = true;
 }
 
 bool CrashMedium::survives() {

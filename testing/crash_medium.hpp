@@ -45,7 +45,10 @@ class CrashMedium final : public DramMedium {
   /// that event still happens: a store's or stream's first `part` words or, on a stand-in for a
   /// file, a fence's first `part` blocks.
   void kill_after(std::uint64_t events, std::uint64_t part = 0);
-  /// Cancels kill_after; returns false if the kill has happened.
+  /// Kills the process before a fence takes effect, after `fences` more: what it has appended is
+  /// visible then, and not durable.
+  void kill_at_fence(std::uint64_t fences);
+  /// Cancels them; returns false if the kill has happened.
   [[nodiscard]] bool survives();
   /// Kills the process now, if that has not happened. Returns a medium with the contents that this
   /// one had at the kill, like memory that outlives a process; the trace continues there. Call it
@@ -66,8 +69,9 @@ class CrashMedium final : public DramMedium {
     return CallSites::of_process().skip(call, site);
   }
   // With mutex_ held:
-  [[nodiscard]] bool killed_now();  // one of kill_after's events: is it the fatal one?
-  void leave();                     // kills the process
+  // One of the events: is it the fatal one?
+  [[nodiscard]] bool killed_now(bool fence = false);
+  void leave();  // kills the process
   void stage(std::uint64_t offset, std::uint64_t n);
   void write_staged(std::uint64_t most, bool everything);
 
@@ -75,6 +79,7 @@ class CrashMedium final : public DramMedium {
   Trace trace_;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   std::uint64_t left_ = never, part_ = 0;  // events until the kill; how much of the last happens
+  bool at_fence_ = false;                  // only fences count
   std::vector<std::byte> written_;         // fence_is_sync: the log as it is in the file
   // Per thread slot: the log's blocks that its next fence writes.
   std::map<int, std::set<std::uint64_t>> staged_;

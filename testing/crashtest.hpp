@@ -188,8 +188,10 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
         }));
     };
     // Kills the process at one of the next `events` events, after a part of it: in half of the
-    // cases none of it happens.
+    // cases none of it happens. Every other kill is before a fence, where most of what a process
+    // leaves is visible and not durable.
     const auto kill_soon = [&](crash::Random& dice, std::uint64_t events) {
+      if (dice() % 2 == 0) return medium->kill_at_fence(dice() % (1 + dice() % (events / 3)));
       const std::uint64_t after = dice() % events, part = dice() % 16;
       medium->kill_after(after, part < 8 ? 0 : part - 7);
     };

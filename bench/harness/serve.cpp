@@ -215,7 +215,7 @@ int serve(int argc, char** argv, const Systems& systems) {
   app.add_option("--volatile-log", setting.volatile_log,
                  "DudeTM: bytes of a thread's volatile log (0: its default)");
   app.add_option("--shadow-size", setting.shadow_size,
-                 "DudeTM: bytes of DRAM that the shadow may take (0: all)");
+                 "shadow, DudeTM: bytes of DRAM that the shadow may take (0: all)");
   app.add_option("--shadow-paging", setting.shadow_paging, "DudeTM: how such a shadow is paged")
       ->check(CLI::IsMember({"automatic", "hardware", "software"}));
   app.add_flag("--json", json, "print the figures as JSON");

@@ -41,7 +41,8 @@ def base_of(args, chosen):
 def options_of(args):
     options = ["--max-threads", max(args.threads), "--medium", args.medium, "--delays", args.delays]
     for flag, value in (("--log-size", args.log_size << 20), ("--records", args.records),
-                        ("--value-bytes", args.value_bytes)):
+                        ("--value-bytes", args.value_bytes),
+                        ("--shadow-size", args.max_resident << 20)):
         if value:
             options += [flag, value]
     return [str(o) for o in options]

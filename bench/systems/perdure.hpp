@@ -113,6 +113,7 @@ class PerdureHost : public HostDefaults {
         .shadow_paging = setting.shadow_paging == "hardware"   ? ShadowPaging::hardware
                          : setting.shadow_paging == "software" ? ShadowPaging::software
                                                                : ShadowPaging::automatic});
+    if (choice.engine.starts_with("shadow")) options_.max_resident = setting.shadow_size;
     options_.creation.max_size = std::uint64_t{8} << 30;
     options_.medium_options.delays = perdure::medium::Delays::named(setting.delays).value();
     pool_.emplace(Pool::open(path_, options_));

@@ -209,6 +209,7 @@ void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t r
                    std::uint64_t head, std::uint64_t end) {
   for (std::uint64_t at = head; at < end;) {
     const std::uint64_t n = std::min(end - at, ring_bytes - at % ring_bytes);
+    // mutant: scanned-flush, call scanned-flush
     medium.flush(offset + at % ring_bytes, n);
     at += n;
   }

@@ -27,6 +27,14 @@ EXPLAINED = {
         "only a transaction that allocates or frees and stores nothing needs it, which no workload"
         " of the explorer's has; a mutant of the table stands for it"
     ),
+    "scanned-flush": (
+        "only a process that is killed between a commit record and its fence needs it, and only"
+        " where no older record brings the same blocks' bits back, which the explorer's programs"
+        " rarely have; a mutant of the table stands for it"
+    ),
+    "undo-records-fence": (
+        "the same as of scanned-flush; a mutant of the table stands for it"
+    ),
     "torn-generation-fill-fence": (
         "only a short lap behind a full one with aborted runs needs it, which no workload of the"
         " explorer's has; a mutant of the table stands for it"

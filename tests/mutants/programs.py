@@ -38,7 +38,30 @@ PROGRAMS = {
     "bias": ("tm_bias_test", [*GTEST]),
     "eio": ("faults_eio_test", [*GTEST]),
     "writer": ("engine_writer_test", [*GTEST]),
+    "killed": ("crash_killed_test", [*GTEST]),
     "resident": ("engine_resident_test", [*GTEST]),
     "resident_threads": ("crash_resident_test", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", [*GTEST]),
 }
+
+# The engines whose names begin so run the code of a folder, and no others do. All other code is
+# every engine's.
+_ENGINES = {
+    "papers/blurred/": ("bppm", "redo-"),
+    "papers/dudetm/": ("dudetm", ),
+    "papers/rewind/": ("rewind-", ),
+    "papers/softwrap/": ("softwrap", ),
+    "perdure/engine/shadow/": ("shadow", ),
+    "perdure/engine/undo/": ("undo", ),
+}
+
+
+def engines_of(files, engines):
+    """Those of the engines that run code of one of the files."""
+    begin = []
+    for file in files:
+        names = [names for folder, names in _ENGINES.items() if file.startswith(folder)]
+        if not names:
+            return engines
+        begin += names[0]
+    return [engine for engine in engines if engine.startswith(tuple(begin))] or engines

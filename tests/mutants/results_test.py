@@ -23,6 +23,7 @@ import gate  # noqa: E402
 import operations as op  # noqa: E402
 import results  # noqa: E402
 import runner  # noqa: E402
+from programs import engines_of  # noqa: E402
 from limits import LimitedCase  # noqa: E402
 from table import Mutant  # noqa: E402
 
@@ -150,6 +151,20 @@ class Tree(Scratch):
         self.assertIn("expected the files of a commit", said.getvalue())
 
 
+class Engines(LimitedCase):
+    def test_only_those_that_run_the_code_explore(self):
+        every = ["shadow", "shadow/stm", "undo", "dudetm", "bppm", "redo-base", "softwrap"]
+        for files, expected in (
+            (["perdure/log/ring.cpp:9"], every),
+            (["perdure/engine/undo/undo_impl.hpp"], ["undo"]),
+            (["papers/blurred/torn_log.cpp:98"], ["bppm", "redo-base"]),
+            (["perdure/engine/shadow/a.hpp", "papers/softwrap/b.hpp"],
+             ["shadow", "shadow/stm", "softwrap"]),
+            (["perdure/engine/shadow/a.hpp", "perdure/log/b.hpp"], every),
+        ):
+            self.assertEqual(expected, engines_of(files, every), files)
+
+
 class Run(Scratch):
     """A gate of two mutants and a call, whose programs are stubs."""
 
@@ -171,6 +186,7 @@ class Run(Scratch):
             (runner.calls, "reached", lambda *_: reached),
             (runner.calls, "explained", lambda _: {}),
             (runner.Gate, "program", lambda _, by: (by, [])),
+            (runner.Gate, "learn_engines", lambda _: None),
         ):
             patch = mock.patch.object(target, name, value)
             patch.start()

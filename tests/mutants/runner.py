@@ -17,7 +17,7 @@ import time
 
 import calls
 import sites
-from programs import PROGRAMS
+from programs import PROGRAMS, engines_of
 from table import MUTANTS
 
 BUILD = "build/dev"
@@ -63,6 +63,8 @@ class Gate:
         self.root, self.copy, self.results, self.only = root, copy, results, only
         self.at_once = at_once
         self.written = written(root)
+        self.sites = sites.in_tree(root)
+        self.engines = []  # that the explorer has
         settings = results.settings
         self.explorer = [
             "--distinct",
@@ -138,6 +140,26 @@ class Gate:
         failed = re.search(r"\[  FAILED  \] ([\w/.]+)", answer.stdout)
         return failed[1] if failed else f"{by} ends with {answer.returncode}"
 
+    def learn_engines(self):
+        """One round of each tells which the explorer has."""
+        program, arguments = self.program("explorer")
+        answer = subprocess.run(
+            [program, *arguments, "--json", "--distinct", "1", "--workload", "swaps"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            check=False,
+        )
+        try:
+            self.engines = [row["engine"] for row in json.loads(answer.stdout)["rows"]]
+        except ValueError:
+            sys.exit(f"mutants: {program} --json: found no JSON, expected rows of engines")
+
+    def with_engines(self, files):
+        """The explorer's arguments for a mutant of these files: other engines can't find it."""
+        some = engines_of(files, self.engines)
+        return [] if some == self.engines or self.results.settings["engine"] else ["--engine", ",".join(some)]
+
     def wants(self, name, where, resume):
         return re.search(self.only, where) and not (resume and name in self.results.rows)
 
@@ -167,11 +189,20 @@ class Gate:
                     name,
                     "call",
                     "explorer",
-                    {"extra": ["--omit", ",".join(f"{call}:{a}" for a in addresses)]},
+                    {
+                        "extra": [
+                            "--omit",
+                            ",".join(f"{call}:{a}" for a in addresses),
+                            *self.with_engines([line]),
+                        ]
+                    },
                     why.get(line, ""),
                 )
         for number, mutant in self.wanted_written(resume):
-            yield self.written[number], "written", mutant.by, {"mutant": number}, mutant.explained
+            how = {"mutant": number}
+            if mutant.by == "explorer":
+                how["extra"] = self.with_engines(self.sites[name].file for name in mutant.edits)
+            yield self.written[number], "written", mutant.by, how, mutant.explained
 
     def learn_calls(self):
         say("mutants: which lines call flush and fence")
@@ -248,6 +279,8 @@ class Gate:
         for by in needed:
             self.run_without_any(by)
         reached, why = self.learn_calls() if wants_calls else ({}, {})
+        if "explorer" in needed:
+            self.learn_engines()
         tries = list(self.tries(reached, why, resume))
         left = self.results.estimate([t[2] for t in tries])
         about = f", about {left / 60 / self.at_once:.0f} min" if left is not None else ""

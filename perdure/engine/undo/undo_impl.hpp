@@ -87,6 +87,7 @@ Status Undo<Tm>::recover(pool::OpenPool& file, Recovery& report) {
   // REDO-4 (log/redo.hpp): the records are durable before the data region has anything of what they
   // say.
   if (!commits.empty() || !in_flight.empty())
+    // mutant: undo-records-fence, call undo-records-fence
     if (Status s = medium.fence(); !s.ok()) return s;
   // Old values are stored first: they may lie over bitmaps, where a block was reserved in a chunk
   // whose span had become empty.

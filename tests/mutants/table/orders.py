@@ -71,6 +71,16 @@ ORDERS = (
         by="resident_threads",
     ),
     Mutant(
+        "records that a killed process left are flushed before the data region changes (REDO-4)",
+        {"scanned-flush": leave_out()},
+        by="killed",
+    ),
+    Mutant(
+        "records that a killed process left are durable before the data region changes (REDO-4)",
+        {"undo-records-fence": succeed()},
+        by="killed",
+    ),
+    Mutant(
         "an id durable before its record is",
         {"durable-id-before-fence": insert("durable_.store(last, std::memory_order_release);")},
         by="threads",
