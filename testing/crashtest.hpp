@@ -30,6 +30,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -159,6 +160,8 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   const engine::EngineInfo entry = entry_of<Instance>(plan);
   Workload workload;
   std::vector<std::uint64_t> states;  // digests, before the first step and after each
+  // Of a step in which the process was killed and that did not happen: what it would have made.
+  std::map<std::uint64_t, std::uint64_t> undone;
   std::string failure;
   std::unique_ptr<crash::Image> image;
   medium::Trace trace;
@@ -249,9 +252,10 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
           states.pop_back();
           open_again(dice);
           note_state();
-          if (states.back() == states[states.size() - 2])
+          if (states.back() == states[states.size() - 2]) {
             workload = *before;
-          else if (states.back() != after) {
+            undone[states.size() - 1] = after;
+          } else if (states.back() != after) {
             failure = "after a SIGKILL in step " + std::to_string(number) +
                       " recovery makes a state in which the program never was";
             break;
@@ -285,7 +289,12 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
                                              crash.least, states.size() - 1));
       const auto to = states.begin() + static_cast<std::ptrdiff_t>(
                                            std::min<std::uint64_t>(crash.most + 1, states.size()));
-      if (verdict.problem.empty() && std::find(from, to, verdict.digest) == to) {
+      // Up to the next opening's end, what a killed process had begun may have happened: its log's
+      // blocks, which the kill lost, may have been on their way to the device.
+      const auto lost = undone.find(crash.most);
+      const bool happened =
+          lost != undone.end() && crash.least < crash.most && lost->second == verdict.digest;
+      if (verdict.problem.empty() && !happened && std::find(from, to, verdict.digest) == to) {
         const auto any = std::find(states.begin(), states.end(), verdict.digest);
         verdict.problem = any == states.end()
                               ? std::string("recovery makes a state in which the program never was")

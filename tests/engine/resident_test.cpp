@@ -3,6 +3,7 @@
 // Options::max_resident: what a pool's pages take of DRAM stays near the limit, measured in
 // /proc/self/smaps; nothing is lost by giving pages back, beside stores, frees and checkpoints of
 // other threads; a pool that has nothing to do comes to rest; engines that can't keep to it refuse.
+#include <gmock/gmock.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
