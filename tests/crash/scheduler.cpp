@@ -228,8 +228,9 @@ int clock_nanosleep(clockid_t clock, int flags, const timespec* until, timespec*
   return 0;
 }
 
-// std::atomic::wait is a futex, by syscall(); so are latches and barriers.
-long syscall(long number, ...) {
+// std::atomic::wait is a futex, by syscall(); so are latches and barriers. It reads more arguments
+// than some callers pass, as the C library's does.
+[[gnu::no_sanitize("address")]] long syscall(long number, ...) {
   va_list list;
   va_start(list, number);
   long a[6];
