@@ -72,8 +72,8 @@ struct Options {
   /// Options of single engines: a struct such as papers::RewindOptions, or several.
   EngineOptions engine_options = {};
 
-  std::string medium = "auto";  ///< auto, file, dax, emulated (docs/media.md)
-  MediumOptions medium_options = {};
+  std::string medium = "auto";        ///< auto, file, dax, emulated (docs/media.md)
+  MediumOptions medium_options = {};  ///< details of the medium
   /// Bytes of DRAM that the pages may take which transactions have stored to, 16 KiB or more, so
   /// that a pool may be larger than memory; pages that were stored to long ago are given back after
   /// a checkpoint. 0: all of them stay until the pool is closed. Transactions in flight, and pages
