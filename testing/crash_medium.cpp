@@ -100,13 +100,11 @@ void CrashMedium::leave() {
   const std::byte* const log = fence_is_sync_ ? written_.data() : log_;
   std::memcpy(heir_->log_, log, log_bytes_);
   std::memcpy(heir_->data_, data_, options.data_bytes);
-  if (options.sparse) {  // like a file system that reports unwritten pages as holes
-    each_page_in_use(log, log_bytes_,
-                     [this](std::uint64_t at) { heir_->note_allocated(at, at + page_bytes); });
-    each_page_in_use(data_, options.data_bytes, [this](std::uint64_t at) {
-      heir_->note_allocated(log_bytes_ + at, log_bytes_ + at + page_bytes);
-    });
-  }
+  // A page that the killed process had allocated is no hole, even if it holds zeros: these may not
+  // be durable.
+  for (std::uint64_t at = 0; options.sparse && at < log_bytes_ + options.data_bytes;
+       at += page_bytes)
+    if (allocated(at, page_bytes)) heir_->note_allocated(at, at + page_bytes);
   if (tracing_) trace_.note(Kind::killed, base::thread_slot());
   if (fence_is_sync_) {
     heir_->written_ = written_;

@@ -35,15 +35,6 @@ namespace perdure::medium {
   return (ring.bytes & mask) == 0 ? pos & mask : pos % ring.bytes;
 }
 
-/// Calls f(at) for each page of the n bytes at `p`, whole pages, that holds anything but zeros: the
-/// pages that a program that copies sparsely writes.
-template <class F>
-void each_page_in_use(const std::byte* p, std::uint64_t n, F&& f) {
-  static constexpr std::array<std::byte, page_bytes> zeros{};
-  for (std::uint64_t at = 0; at < n; at += page_bytes)
-    if (std::memcmp(p + at, zeros.data(), page_bytes) != 0) f(at);
-}
-
 namespace detail {
 template <class T>
 inline void put(std::byte* to, const std::byte* from) noexcept {
