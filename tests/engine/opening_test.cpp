@@ -83,7 +83,7 @@ class Opening : public ::testing::TestWithParam<Case> {
     if (::pipe(pipe) != 0) std::abort();
     const pid_t child = ::fork();
     if (child == 0) {
-      ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+      if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(1);
       const Options o = options();
       rusage before{}, after{};
       const std::uint64_t read = read_so_far();
