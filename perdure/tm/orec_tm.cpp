@@ -318,7 +318,7 @@ bool OrecTransactionBase::own_all(const void* from, std::size_t n) {
 }
 
 void OrecTransactionBase::give_all_back() noexcept {
-  // Nothing was stored, so no new incarnation is needed: a reader may take the words from before
+  // The words are as they were, so no new incarnation is needed: a reader may take them from before
   // and from after. The release pairs with the next owner's acquire.
   for (const Lock& l : locks_) l.orec->store(l.before, std::memory_order_release);
   locks_.clear();

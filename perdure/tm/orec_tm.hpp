@@ -165,7 +165,7 @@ class OrecTransactionBase {
   std::uint64_t wait_unowned(Orec& o);    // waits a bounded time; throws Conflict
   void own_slow(Orec& o);
   [[nodiscard]] bool own_all(const void* from, std::size_t n);
-  void give_all_back() noexcept;
+  void give_all_back() noexcept;  // of stripes that were owned and not stored to
   // Called before an orec is taken: an orec that we own and that is in no list would stay owned.
   void room_for_a_lock() {
     if (__builtin_expect(locks_.size() == locks_.capacity(), 0)) locks_.reserve(locks_.size() * 2);
@@ -300,11 +300,7 @@ struct OrecTm {
       if (!direct_ && update_) extend();
       const std::uint64_t seen =
           direct_ ? shared_.domain.clock.load(std::memory_order_acquire) : snapshot_;
-      if (!direct_ && !locks_.empty()) {
-        // Owned but not stored to: the words are as they were, so no new incarnation is needed.
-        for (const Lock& l : locks_) l.orec->store(l.before, std::memory_order_release);
-        locks_.clear();
-      }
+      if (!direct_ && !locks_.empty()) give_all_back();
       finish(false);
       return seen;
     }

@@ -222,24 +222,32 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept {
 }
 
 /// What an engine requires of a TM `M`. A Transaction is one thread in one domain, for one
-/// transaction after another; only that thread uses it. M::isolates          true: two transactions
-/// never own one 64-byte line at the same time; false: the caller must keep transactions away from
-/// each other's words begin(update)        may wait for other threads, and throw another
-/// transaction's Conflict; afterwards the transaction reads a consistent snapshot read(a)
-/// the word at a; throws Conflict own(a)               a's stripe belongs to this transaction until
-/// it ends; throws Conflict. Must precede the first store to the stripe keep(a), put(a, v)   after
-/// own(a): the first remembers the old word; then the second may store the new one. store(a, v)
-/// does both undo()               the volatile undo log, for an engine that stores by itself after
-/// own(a) direct()             reads and writes are plain alone()              in an update: no
-/// other thread writes or copies commit(f)            calls f(id) once, then publishes the writes
-/// (Htm: in the opposite order); throws Conflict before f, never after end_read_only()      ends a
-/// transaction that wrote nothing; returns the clock that bounds what it read; throws Conflict
-/// mine(conflict)       this transaction has thrown it recheck(stale)       throws Conflict if
-/// `stale`, or if what was read is no longer valid, unless direct() rollback()           undoes and
-/// ends backoff()            waits a little, longer each time; after irrevocable_after failures (8
-/// in OrecTm) the next begin is irrevocable copy_begin() / copy_line(dst, src) / copy_end(): a
-/// consistent 64-byte copy of what committed transactions wrote. Unless the transaction has hold()
-/// (OrecTm), no update of another thread runs between copy_begin() and copy_end().
+/// transaction after another; only that thread uses it.
+///   M::isolates          true: two transactions never own one 64-byte line at the same time;
+///                        false: the caller must keep transactions away from each other's words
+///   begin(update)        may wait for other threads, and throw another transaction's Conflict;
+///                        afterwards the transaction reads a consistent snapshot
+///   read(a)              the word at a; throws Conflict
+///   own(a)               a's stripe belongs to this transaction until it ends; throws Conflict.
+///                        Must precede the first store to the stripe
+///   keep(a), put(a, v)   after own(a): the first remembers the old word; then the second may store
+///                        the new one. store(a, v) does both
+///   undo()               the volatile undo log, for an engine that stores by itself after own(a)
+///   direct()             reads and writes are plain
+///   alone()              in an update: no other thread writes or copies
+///   commit(f)            calls f(id) once, then publishes the writes (Htm: in the opposite order);
+///                        throws Conflict before f, never after
+///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what
+///                        it read; throws Conflict
+///   mine(conflict)       this transaction has thrown it
+///   recheck(stale)       throws Conflict if `stale`, or if what was read is no longer valid,
+///                        unless direct()
+///   rollback()           undoes and ends
+///   backoff()            waits a little, longer each time; after irrevocable_after failures (8 in
+///                        OrecTm) the next begin is irrevocable
+///   copy_begin() / copy_line(dst, src) / copy_end(): a consistent 64-byte copy of what committed
+///   transactions wrote. Unless the transaction has hold() (OrecTm), no update of another thread
+///   runs between copy_begin() and copy_end()
 // clang-format off
 template <class M>
 concept TransactionalMemory =

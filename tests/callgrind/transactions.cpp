@@ -64,7 +64,8 @@ struct ViewReads {
 
 // Inlined, so that what is counted does not depend on what the compiler thinks of it.
 template <class Reads>
-[[gnu::always_inline]] inline std::uint64_t look_up(const Root& root, std::uint64_t key, const Reads& read) {
+[[gnu::always_inline]] inline std::uint64_t look_up(const Root& root, std::uint64_t key,
+                                                    const Reads& read) {
   const Node* node = read(root.bucket[key % buckets]);
   while (node != nullptr && read(node->key) != key) node = read(node->next);
   return node == nullptr ? 0 : read(node->value);
@@ -101,8 +102,7 @@ std::uint64_t run(Pool& pool, std::string_view kind, std::uint64_t count) {
   if (kind == "raw") {
     const Root* root = nullptr;
     pool.view([&root](auto&, const Root& r) { root = &r; });
-    for (std::uint64_t i = 0; i < count; ++i)
-      sum += look_up(*root, random.below(keys), RawReads());
+    for (std::uint64_t i = 0; i < count; ++i) sum += look_up(*root, random.below(keys), RawReads());
   } else if (kind == "look-up") {
     for (std::uint64_t i = 0; i < count; ++i)
       sum += pool.view([key = random.below(keys)](auto& tx, const Root& root) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A process is killed before each fence of one transaction in turn, the next process recovers the
-// pool, and power is cut at each point of that: what the killed process had appended is visible, and
-// not durable unless recovery makes it so before the data region rests on it (REDO-4). The
+// pool, and power is cut at each point of that: what the killed process had appended is visible,
+// and not durable unless recovery makes it so before the data region rests on it (REDO-4). The
 // transaction allocates or frees a block, so that half of it shows as a leak or a block in use that
 // counts as free.
 #include <gtest/gtest.h>

@@ -7,8 +7,7 @@
 // other's counts, and keep blocks in the heap.
 // Recovery must give whole transfers; of each thread at least the transactions acknowledged to it,
 // whose ids are not given again (LAW-2); no transaction that had read from a lost one (LAW-1); the
-// blocks that are owned (LAW-6); the same after a power cut in recovery (LAW-5). same after a power
-// cut in recovery (LAW-5).
+// blocks that are owned (LAW-6); the same after a power cut in recovery (LAW-5).
 #include <gtest/gtest.h>
 
 #include <array>

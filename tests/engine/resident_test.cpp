@@ -136,8 +136,8 @@ TEST_P(ResidentTest, APoolThatWasNotClosedHasEverything) {
   EXPECT_EQ(0U, wrong(pool, model));
 }
 
-// Threads store to pages of their own and to one map, whose nodes they allocate and free, while each
-// of them gives pages back.
+// Threads store to pages of their own and to one map, whose nodes they allocate and free, while
+// each of them gives pages back.
 TEST_P(ResidentTest, ThreadsLoseNothing) {
   if (GetParam().isolation != Isolation::full) GTEST_SKIP() << "the caller isolates";
   constexpr std::size_t threads = 3;

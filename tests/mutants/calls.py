@@ -32,9 +32,7 @@ EXPLAINED = {
         " where no older record brings the same blocks' bits back, which the explorer's programs"
         " rarely have; a mutant of the table stands for it"
     ),
-    "undo-records-fence": (
-        "the same as of scanned-flush; a mutant of the table stands for it"
-    ),
+    "undo-records-fence": "as of scanned-flush; a mutant of the table stands for it",
     "torn-generation-fill-fence": (
         "only a short lap behind a full one with aborted runs needs it, which no workload of the"
         " explorer's has; a mutant of the table stands for it"

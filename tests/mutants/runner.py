@@ -51,7 +51,11 @@ def build(copy, jobs, wanted):
 
 def written(root):
     """{number: name with its file} of the table's mutants, in the table's order."""
-    found = sites.in_tree(root)
+    return named(sites.in_tree(root))
+
+
+def named(found):
+    """written() of the sites that were found."""
     return {
         number: f"{mutant.name} ({found[mutant.site].file})"
         for number, mutant in enumerate(MUTANTS)
@@ -62,8 +66,8 @@ class Gate:
     def __init__(self, root, copy, results, only, at_once=1):
         self.root, self.copy, self.results, self.only = root, copy, results, only
         self.at_once = at_once
-        self.written = written(root)
         self.sites = sites.in_tree(root)
+        self.written = named(self.sites)
         self.engines = []  # that the explorer has
         settings = results.settings
         self.explorer = [
@@ -158,7 +162,9 @@ class Gate:
     def with_engines(self, files):
         """The explorer's arguments for a mutant of these files: other engines can't find it."""
         some = engines_of(files, self.engines)
-        return [] if some == self.engines or self.results.settings["engine"] else ["--engine", ",".join(some)]
+        if some == self.engines or self.results.settings["engine"]:
+            return []
+        return ["--engine", ",".join(some)]
 
     def wants(self, name, where, resume):
         return re.search(self.only, where) and not (resume and name in self.results.rows)

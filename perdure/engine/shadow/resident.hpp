@@ -102,7 +102,6 @@ class Resident {
   }
 
  private:
-  static constexpr std::uint64_t run_pages = 16;
   struct Run {
     std::uint64_t page = 0, pages = 0;
   };
