@@ -113,7 +113,10 @@ enum {
   /* no two threads of the caller access one 8-byte word at once: picks an instance without
    * isolation */
   PERDURE_CALLER_ISOLATES = 16,
-  PERDURE_BUFFERED = 32 /* medium "file": don't try O_DIRECT for the log */
+  PERDURE_BUFFERED = 32, /* medium "file": don't try O_DIRECT for the log */
+  /* on memory, the default engine: the threads that commit make the checkpoints, and the pool
+   * starts no thread of its own for them (ShadowOptions::helper) */
+  PERDURE_NO_HELPER = 64
 };
 
 /* What can be chosen at opening. All zero (or a null pointer) is a good choice. Set fields by

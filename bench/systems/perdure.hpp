@@ -73,6 +73,7 @@ inline std::map<std::string, double> counters_of(const perdure::engine::Stats& s
           {"log_bytes", n(s.log_bytes)},
           {"checkpoints", n(s.checkpoints)},
           {"checkpoint_lines", n(s.checkpoint_lines)},
+          {"helped_checkpoints", n(s.helped_checkpoints)},
           {"flushed_lines", n(s.medium.flushed_lines)},
           {"streamed_lines", n(s.medium.streamed_lines)},
           {"syncs", n(s.medium.syncs)},

@@ -17,6 +17,7 @@
 #include "perdure/api/erased.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/engine_base.hpp"
+#include "perdure/engine/shadow/options.hpp"
 #include "perdure/tm/tm.hpp"
 
 struct perdure_pool {
@@ -242,7 +243,8 @@ int check_receipt(perdure_pool& pool, perdure_id id) {
 
 Status read_options(const char* path, const perdure_options& o, Options& options) {
   constexpr std::uint32_t known = PERDURE_NO_CREATE | PERDURE_MUST_CREATE | PERDURE_OPEN_READ_ONLY |
-                                  PERDURE_ANY_LAYOUT | PERDURE_CALLER_ISOLATES | PERDURE_BUFFERED;
+                                  PERDURE_ANY_LAYOUT | PERDURE_CALLER_ISOLATES |
+                                  PERDURE_BUFFERED | PERDURE_NO_HELPER;
   if ((o.flags & ~known) != 0)
     return failure(Code::invalid, path, "flags " + std::to_string(o.flags),
                    "PERDURE_NO_CREATE | ...");
@@ -252,6 +254,8 @@ Status read_options(const char* path, const perdure_options& o, Options& options
   options.isolation =
       (o.flags & PERDURE_CALLER_ISOLATES) != 0 ? Isolation::caller : Isolation::full;
   options.medium_options.direct = (o.flags & PERDURE_BUFFERED) == 0;
+  if ((o.flags & PERDURE_NO_HELPER) != 0)
+    options.engine_options.set(ShadowOptions{.helper = ShadowOptions::Helper::off});
   if (o.engine != nullptr) options.engine = o.engine;
   if (o.medium != nullptr) options.medium = o.medium;
   if (o.max_size != 0) options.creation.max_size = o.max_size;

@@ -112,6 +112,8 @@ struct Stats {
   std::uint64_t log_used = 0, log_capacity = 0;
   /// Checkpoints since opening, and the 64-byte lines that they wrote.
   std::uint64_t checkpoints = 0, checkpoint_lines = 0;
+  /// Of the checkpoints on memory: those that the pool's own thread made (ShadowOptions::helper).
+  std::uint64_t helped_checkpoints = 0;
   /// Bytes in allocated blocks, and bytes that the data region has on the medium.
   std::uint64_t heap_used = 0, data_bytes = 0;
   /// Where the copy in DRAM has a limit (Options::max_resident; DudeTM, paged): pages of 4 KiB that

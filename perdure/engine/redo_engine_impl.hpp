@@ -139,9 +139,11 @@ void RedoEngine<Derived, Tm, Writer>::work() {
     }
     did |= self().follow_log(nap);
     if (core_.poisoned()) did = false;
-    // The thread does not sleep at once: where a commit follows every few milliseconds, each would
-    // have to wake it.
-    const bool sleepy = !did && nap >= long_nap && nothing_to_do();
+    // Where a commit follows every few milliseconds, each would have to wake a thread that sleeps
+    // at once.
+    bool tired = nap >= long_nap;
+    if constexpr (requires { self().sleeps_at_once(); }) tired |= self().sleeps_at_once();
+    const bool sleepy = !did && tired && nothing_to_do();
     // `perdure stat` reads this.
     if (const auto now = std::chrono::steady_clock::now();
         sleepy || now - shown >= std::chrono::milliseconds(20)) {

@@ -107,8 +107,9 @@ class RedoTransaction : public TransactionBase<Tm> {
       // read or overwrote may be lost: then it must not be durable without that (STRICT-2,
       // EngineBase::lost).
       // Heap bits change before the slot stops pending, so that the checkpoint id covers them
-      // (shadow/checkpoint.hpp). No checkpoint may copy them before the record is durable, so they
-      // follow the fence, unless no checkpoint can run beside this transaction.
+      // (shadow/checkpoint.hpp). No checkpoint may write them before the record is durable, so they
+      // follow the fence, unless what a checkpoint copies beside this transaction counts only when
+      // the transaction has ended (BESIDE-2), or it can't copy anything.
       drawn(number);
       const bool alone = tm_.alone();
       const auto meanwhile = [&] {

@@ -4,10 +4,12 @@
 // of its lines differ from the data region. Marks has one word per 4 KiB page, one bit per 64-byte
 // line.
 //
-// SHADOW-1: a mark is set before a line is stored to, while the line is owned (by orec, bias or
-// lock). The checkpoint clears a page's marks with one exchange, then copies each of its lines
-// under the TM's protection: it waits for the line's owner, so it copies that store too; or the
-// mark was set after the clearing, and the next checkpoint copies it.
+// SHADOW-1: a mark is set before its line's store is visible to a copy that counts: while the line
+// is owned (by orec, bias or lock), and before the transaction ends. The checkpoint clears a page's
+// marks with one exchange, then copies their lines as the TM allows (tm::copy): it waits for the
+// owner of a line, or for the end of the transaction that is alone, so it copies that store too; or
+// the mark was set after the clearing, and the next checkpoint copies it. Nothing but a transaction
+// sets marks: one that is alone sets them by a load and a store, and would lose another thread's.
 // One byte per line instead (and one per page) cost 9 ns per store to random addresses: eight times
 // the cache, two stores.
 // Thread safety: as each call says.
@@ -48,10 +50,11 @@ class LazyArray {
 class Marks {
  public:
   explicit Marks(std::uint64_t max_data_bytes) : pages_(max_data_bytes / 4096 + 1) {}
-  /// `alone`: the transaction is exclusive, so no other thread marks or takes at this time (bias,
-  /// lock), and the mark is a plain store. Otherwise it is an atomic or, omitted where the mark is
-  /// set: the thread owns the line and still sees the mark, so the line will be copied after the
-  /// thread releases it.
+  /// `alone`: the transaction is exclusive (bias, lock), so no other thread sets marks, and the mark
+  /// is a plain store, also where it is set already: whoever takes it meanwhile waits for the
+  /// transaction's end (BESIDE-1). Otherwise it is an atomic or, omitted where the mark is set: the
+  /// thread owns the line and still sees the mark, so the line will be copied after the thread
+  /// releases it.
   void mark(std::uint64_t offset, bool alone) const noexcept {
     std::uint64_t* const word = pages_.data() + (offset >> 12);
     const std::uint64_t bit = std::uint64_t{1} << (offset >> 6 & 63);
@@ -78,7 +81,7 @@ class Marks {
     return __atomic_load_n(pages_.data() + page, __ATOMIC_RELAXED) != 0;
   }
   /// Calls f(offset) for each marked line of a page, after it has cleared all of the page's marks.
-  /// Call it between the TM's copy_begin and copy_end.
+  /// It is called by tm::copy()'s take().
   template <class F>
   void take(std::uint64_t page, F&& f) {
     // The exchange is a full fence: the marks are cleared before the lines are read.
@@ -97,9 +100,10 @@ class Marks {
 /// checkpoint id. And each change is a locked instruction: a plain store could still be in the
 /// store buffer when the mark is found set and is left, and the checkpoint that takes it then would
 /// copy the old word (Dekker). An exclusive transaction needs neither: no other thread changes a
-/// word or takes a mark before it ends; there a locked instruction would stall the next
-/// transaction's loads until the commit's fence is complete. Marks are null where the data region
-/// is not written from the mapping.
+/// word before it ends, its marks are always stored, and what it has changed is copied after its
+/// end (BESIDE-1, BESIDE-2). There a locked instruction would stall the next transaction's loads
+/// until the commit's fence is complete. Marks are null where the data region is not written from
+/// the mapping.
 class ViewTarget final : public pool::HeapTarget {
  public:
   ViewTarget(std::byte* view, const Marks* marks) : view_(view), marks_(marks) {}

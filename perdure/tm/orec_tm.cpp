@@ -77,6 +77,19 @@ OrecTransactionBase::OrecTransactionBase(OrecShared& shared, int slot)
   locks_.reserve(256);
 }
 
+Slot* OrecTransactionBase::biased_other(std::unique_lock<std::mutex>& lock) noexcept {
+  const auto seen = [this]() -> Slot* {
+    // It is written only under `change`.
+    const std::uint64_t bias = shared_.bias.load(std::memory_order_relaxed);
+    const bool other = bias != OrecShared::bias_none && bias < OrecShared::bias_shared;
+    return other && bias != me_ ? &shared_.domain.slots[bias - 1] : nullptr;
+  };
+  if (seen() == nullptr || !lock.try_lock()) return nullptr;
+  Slot* const biased = seen();
+  if (biased == nullptr) lock.unlock();
+  return biased;
+}
+
 void OrecTransactionBase::begin_slow(bool update, bool want_exclusive) {
   for (;;) {
     if (want_exclusive) {
@@ -262,6 +275,9 @@ void OrecTransactionBase::rollback() noexcept {
   locks_.clear();
   reads_.clear();
   doomed_ = false;
+  // BESIDE-3: only this thread counts. The release pairs with copy_beside().
+  slot_.rollbacks.store(slot_.rollbacks.load(std::memory_order_relaxed) + 1,
+                        std::memory_order_release);
   slot_.pending.store(no_id, std::memory_order_release);  // pairs with low_watermark()
   leave();
   if (holds_change_) release_change();
@@ -278,7 +294,7 @@ void OrecTransactionBase::backoff() noexcept {
 
 void OrecTransactionBase::copy_line(void* to, const void* from) noexcept {
   auto* const out = static_cast<std::uint64_t*>(to);
-  const auto* const in = static_cast<const std::uint64_t*>(from);
+  const void* const in = from;
   if (direct_) {
     std::memcpy(out, in, 64);
     return;
@@ -295,7 +311,7 @@ void OrecTransactionBase::copy_line(void* to, const void* from) noexcept {
       owner.waiters.wait([&o, v] { return o.load(std::memory_order_acquire) != v; });
       continue;
     }
-    for (int i = 0; i < 8; ++i) out[i] = load_word(in + i);
+    copy_words(out, in);
     if (o.load(std::memory_order_relaxed) == v) return;
   }
 }

@@ -21,6 +21,15 @@
 // bias or the shared one. It is given under `change`, after the bias that allows it, and taken back
 // by each change of the bias, before the change's heavy fence. So a view that sees its grant after
 // its light fence is one that the change waits for. A pool that refuses takes all grants back.
+// Copies beside an exclusive bias (copy_beside) leave it as it is. They hold `change` meanwhile, so
+// that the bias stays and no transaction is irrevocable.
+// BESIDE-1 The marks of the lines are taken, then a heavy fence is issued, then the biased thread is
+// seen between transactions, and only then are lines copied. So each store that found its line's
+// mark set is complete when the copy begins, and a later one finds the mark cleared and sets it.
+// BESIDE-2 A copy counts when the biased thread has been seen between transactions once more: every
+// transaction of which it may hold a store has ended.
+// BESIDE-3 It counts only if none of them was rolled back: no rollback was counted since the first
+// of the two moments. A rollback is counted when the old words are back.
 // BIAS-1 Bias changes only while no thread is inside a transaction, so a transaction runs under one
 // regime from begin to end.
 // BIAS-2 Orec versions are not written under bias; ids and the clock are. So every snapshot taken
@@ -115,6 +124,33 @@ class OrecTransactionBase {
     return true;
   }
   void copy_end() noexcept { leave(); }
+  /// tm::copy() while another thread has the exclusive bias, which it keeps. Returns false where
+  /// that is not possible: then copy() counts for nothing, and take() may have been called.
+  template <class Take, class Copy>
+  [[nodiscard]] bool copy_beside(Take&& take, Copy&& copy) {
+    std::unique_lock lock(shared_.change, std::defer_lock);
+    Slot* const biased = biased_other(lock);
+    if (biased == nullptr) return false;
+    take();
+    // BESIDE-1: pairs with enter()'s light fence. A transaction that is not seen below finds the
+    // marks cleared.
+    heavy_fence();
+    for (int turn = 0; turn < turns_beside; ++turn) {
+      // mutant: beside-waits-before
+      biased->wait_for_an_end();
+      // pairs with the release in rollback(): the words that it has put back are seen
+      const std::uint64_t rollbacks = biased->rollbacks.load(std::memory_order_acquire);
+      copy([](std::uint64_t* to, const std::byte* from) { copy_words(to, from); });
+      // BESIDE-2. Each word was loaded by an acquire, which pairs with its store: a transaction of
+      // which the copy holds a store is seen active here, or after its end.
+      // mutant: beside-waits-after
+      biased->wait_for_an_end();
+      // BESIDE-3; pairs with the release in rollback()
+      // mutant: beside-counts-rollbacks
+      if (biased->rollbacks.load(std::memory_order_acquire) == rollbacks) return true;
+    }
+    return false;
+  }
 
  protected:
   struct Lock {
@@ -131,6 +167,15 @@ class OrecTransactionBase {
     slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     // pairs with set_bias()'s heavy fence
     light_fence();
+  }
+  // So often is a batch copied beside a bias before it is revoked instead.
+  static constexpr int turns_beside = 4;
+  // Returns the slot of another thread that has the exclusive bias, with `change` held; or null,
+  // without it.
+  [[nodiscard]] Slot* biased_other(std::unique_lock<std::mutex>& lock) noexcept;
+  static void copy_words(std::uint64_t* to, const void* from) noexcept {
+    const auto* const in = static_cast<const std::uint64_t*>(from);
+    for (int i = 0; i < 8; ++i) to[i] = load_word(in + i);
   }
   [[noreturn]] void conflict() {
     doomed_ = true;

@@ -17,7 +17,9 @@
 
 #include <atomic>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "perdure/base/thread_slot.hpp"
@@ -40,6 +42,7 @@ struct alignas(128) Slot {
   std::atomic<std::uint64_t> grant{0};        ///< not 0: the thread's views may be direct (GRANT-1)
   std::atomic<std::uint64_t> views{0};        ///< direct views that have ended; the thread's own
   std::atomic<std::uint64_t> pending{no_id};  ///< while committing: a lower bound of its id
+  std::atomic<std::uint64_t> rollbacks{0};    ///< transactions that were rolled back (BESIDE-3)
   Waiters waiters;                            ///< threads that wait for its transaction's end
 
   /// Called by the slot's thread: its transaction has ended, or has not begun after all. `even` is
@@ -53,6 +56,15 @@ struct alignas(128) Slot {
   void wait_until_outside() noexcept {
     // pairs with the release in end()
     waiters.wait([this] { return active.load(std::memory_order_acquire) % 2 == 0; });
+  }
+  /// Called by any other thread: returns when no transaction is open, or the one that was open at
+  /// the call has ended. Blocks if that takes long; a thread that runs one transaction after
+  /// another does not delay it for longer than one of them.
+  void wait_for_an_end() noexcept {
+    const std::uint64_t seen = active.load(std::memory_order_acquire);  // pairs with end()
+    if (seen % 2 == 0) return;
+    // pairs with the release in end()
+    waiters.wait([this, seen] { return active.load(std::memory_order_acquire) != seen; });
   }
 };
 
@@ -234,7 +246,8 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept {
 ///                        the new one. store(a, v) does both
 ///   undo()               the volatile undo log, for an engine that stores by itself after own(a)
 ///   direct()             reads and writes are plain
-///   alone()              in an update: no other thread writes or copies
+///   alone()              in an update: no other thread writes, and none copies but by copy(), which
+///                        waits for its end
 ///   commit(f)            calls f(id) once, then publishes the writes (Htm: in the opposite order);
 ///                        throws Conflict before f, never after
 ///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what
@@ -300,6 +313,32 @@ concept reads_elsewhere = requires(Transaction& c, const std::uint64_t* a) {
   {
     c.read_by(a, [] { return std::uint64_t{}; })
   } -> std::same_as<std::uint64_t>;
+};
+
+/// Copies lines of what committed transactions wrote, beside running transactions. take() takes the
+/// marks of the lines; copy(line) calls line(to, from) for each of them: `from` is the line, `to`
+/// its copy. take() is called once, copy() possibly again: then only what its last call copied
+/// counts. `transaction` is the caller's, which runs none.
+template <class Transaction, class Take, class Copy>
+void copy(Transaction& transaction, Take&& take, Copy&& copy) {
+  bool taken = false;
+  const auto take_once = [&] {
+    if (!std::exchange(taken, true)) take();
+  };
+  if constexpr (requires { transaction.copy_beside(take_once, copy); })
+    if (transaction.copy_beside(take_once, copy)) return;
+  transaction.copy_begin();
+  take_once();
+  copy([&](std::uint64_t* to, const std::byte* from) { transaction.copy_line(to, from); });
+  transaction.copy_end();
+}
+
+/// Its copy() lets the updates of other threads run meanwhile (OrecTm).
+template <class M>
+concept copies_beside = requires(typename M::Transaction& c) {
+  {
+    c.copy_beside([] {}, [](auto&&) {})
+  } -> std::same_as<bool>;
 };
 
 /// Between copy_begin() and copy_end(): calls f() while no other thread's transaction stores to the

@@ -106,7 +106,8 @@ static void on_engine(const char* engine, const char* medium) {
   char path[128];
   strcpy(path, scratch("pool"));
   unlink(path);
-  if (strstr(engine, "none") != NULL) options.flags = PERDURE_CALLER_ISOLATES;
+  options.flags = PERDURE_NO_HELPER;
+  if (strstr(engine, "none") != NULL) options.flags |= PERDURE_CALLER_ISOLATES;
 
   code = perdure_open(path, &options, &pool);
   if (code == PERDURE_UNSUPPORTED && stamps) {

@@ -74,6 +74,8 @@ crashtest::Plan plan_of(const Budget& budget, const Configuration& configuration
   }
   // As little as there may be.
   if (entry.limits_resident && seed % 3 == 0) plan.max_resident = 16 << 10;
+  if (entry.family == "shadow" && seed % 3 == 1)
+    plan.engine_options = ShadowOptions{.helper = ShadowOptions::Helper::on};
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
   // REWIND fences at each record, and with two layers dozens of times: only a part of these points
   // is explored, spread over the whole window.

@@ -115,6 +115,7 @@ Recorded run(const EngineInfo& e, const Configuration& configuration, std::uint6
   plan.event = Scheduler::point;
   // Four pages: most commits give some back.
   if (e.limits_resident && seed % 2 == 0) plan.max_resident = 16 << 10;
+  if (seed % 3 == 1) plan.engine_options = ShadowOptions{.helper = ShadowOptions::Helper::on};
   auto made = medium::CrashMedium::make(crashtest::detail::medium_of(plan)).value();
   medium::CrashMedium& medium = *made;
   Recorded result;

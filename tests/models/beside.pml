@@ -17,8 +17,9 @@
  *   BESIDE-2  The copy counts only if the biased thread was seen between transactions after it: so
  *             every transaction whose words it may hold has ended.
  *   BESIDE-3  And only if none was rolled back meanwhile; otherwise the lines are copied again. The
- *             last copy is made while the biased thread is kept out. The marks are not set again:
- *             the biased thread sets marks by a load and a store, and would lose one in between.
+ *             last copy is made when the bias has been revoked (here: while the biased thread is
+ *             kept out). The marks are not set again: the biased thread sets marks by a load and a
+ *             store, and would lose one in between.
  *
  * No heavy fence is needed between the copy and the wait after it: a copied word is seen after the
  * store that says that its transaction is active.

@@ -35,6 +35,7 @@ PROGRAMS = {
     "room": ("engine_log_space_test", [*GTEST]),
     "settlement": ("papers_dudetm_checkpoint_test", [*GTEST]),
     "thread_logs": ("engine_thread_logs_test", [*GTEST]),
+    "copy": ("tm_copy_test", [*GTEST]),
     "bias": ("tm_bias_test", [*GTEST]),
     "eio": ("faults_eio_test", [*GTEST]),
     "writer": ("engine_writer_test", [*GTEST]),

@@ -5,8 +5,9 @@
 //
 //   1. X is an id up to which every transaction has finished its commit (strict order) or is
 //      durable (pipelined order).
-//   2. First the heap's directory, then the rest: take the marks of each page, then copy its marked
-//      lines as the TM allows. That copies what committed transactions wrote, and nothing else.
+//   2. First the heap's directory, then the rest, in batches: take the marks of some pages, then
+//      copy their marked lines as the TM allows (tm::copy). That copies what committed transactions
+//      wrote, and nothing else.
 //   3. Pipelined order: read the clock c after a batch was copied. The batch may hold the writes of
 //      transactions up to c, so it waits in DRAM until all of them are durable. When
 //      max_waiting_bytes wait there, no more is copied. Strict order: isolation lasts through the
@@ -43,6 +44,7 @@
 #include "perdure/log/ring.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/format.hpp"
+#include "perdure/tm/tm.hpp"
 
 namespace perdure::engine::shadow {
 
@@ -104,22 +106,28 @@ class Checkpoint {
       batches.reserve(batches.size() + 1);
       Batch batch = std::exchange(spare_, {});
       batch.room_for_a_page();
-      tm.copy_begin();
       const auto room = [&] {  // for one more page
         return in_directory_ ||
                (waiting_lines_ + batch.offsets.size() + 64) * 64 <= max_waiting_bytes;
       };
-      for (std::size_t n = 0;
-           n < max_pages && next_page_ < pages_.size() && room() && batch.try_room();
-           ++n, ++next_page_) {
-        if (resident_ != nullptr) resident_->note_marked(pages_[next_page_]);
-        marks_.take(pages_[next_page_], [&](std::uint64_t offset) {
-          batch.offsets.push_back(offset);
-          batch.lines.resize(batch.lines.size() + 8);
-          tm.copy_line(batch.lines.data() + batch.lines.size() - 8, view_ + offset);
-        });
-      }
-      tm.copy_end();
+      tm::copy(
+          tm,
+          [&] {
+            for (std::size_t n = 0;
+                 n < max_pages && next_page_ < pages_.size() && room() && batch.try_room();
+                 ++n, ++next_page_) {
+              if (resident_ != nullptr) resident_->note_marked(pages_[next_page_]);
+              marks_.take(pages_[next_page_],
+                          [&](std::uint64_t offset) { batch.offsets.push_back(offset); });
+            }
+          },
+          [&](auto&& line) {
+            batch.lines.clear();
+            for (const std::uint64_t offset : batch.offsets) {
+              batch.lines.resize(batch.lines.size() + 8);
+              line(batch.lines.data() + batch.lines.size() - 8, view_ + offset);
+            }
+          });
       batch.clock = strict ? 1 : clock();
       lines_.fetch_add(batch.offsets.size(), std::memory_order_relaxed);
       if (!in_directory_) waiting_lines_ += batch.offsets.size();
@@ -164,8 +172,9 @@ class Checkpoint {
     std::vector<std::uint64_t> lines;  ///< 8 words each
 
     void room_for_a_page() {
-      if (offsets.capacity() - offsets.size() < 64) offsets.reserve(offsets.size() * 2 + 64);
-      if (lines.capacity() - lines.size() < 512) lines.reserve(lines.size() * 2 + 512);
+      const std::size_t n = offsets.size() + 64;
+      if (offsets.capacity() < n) offsets.reserve(n * 2);
+      if (lines.capacity() < n * 8) lines.reserve(n * 16);
     }
     // Without this memory the batch ends early.
     bool try_room() noexcept {

@@ -18,6 +18,7 @@
 
 #include "perdure/engine/redo_engine.hpp"
 #include "perdure/engine/redo_transaction.hpp"
+#include "perdure/engine/shadow/helper.hpp"
 #include "perdure/engine/shadow/writer.hpp"
 #include "perdure/engine/view.hpp"
 
@@ -71,9 +72,13 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   bool slice_locked(Transaction& transaction, std::size_t pages);
   void note_pages(Transaction& transaction) noexcept;
   Status finish_checkpoint();
+  [[nodiscard]] bool sleeps_at_once() const noexcept { return strict_; }
+  bool leaves_to_helper(Transaction& transaction, std::uint64_t used);
+  bool help();
+  [[nodiscard]] bool log_is_due() const noexcept;
   bool follow_log(std::chrono::microseconds nap);
   [[nodiscard]] bool nothing_to_follow() const noexcept {
-    return !log_is_half_full() && !above_limit();
+    return !log_is_half_full() && !above_limit() && !(helper_ && helper_->asked());
   }
   [[nodiscard]] bool persists_in_background() const noexcept {
     return this->async_seen_.load(std::memory_order_relaxed);
@@ -90,10 +95,19 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   [[nodiscard]] bool commits_do_slices() const noexcept {
     return strict_ || !core_.config.fence_is_sync;
   }
+  // Of a log's bytes: what is used when the threads that commit begin a checkpoint, and when one is
+  // asked for.
+  [[nodiscard]] static std::uint64_t full_at(const log::Ring& ring) noexcept {
+    return ring.bytes() / 4 * 3;
+  }
+  [[nodiscard]] std::uint64_t due_at(const log::Ring& ring) const noexcept {
+    return helper_ ? ring.bytes() / 2 : full_at(ring);
+  }
 
   Marks marks_;
   std::unique_ptr<Resident> resident_;      // null if the shadow has no limit
   std::unique_ptr<Checkpoint> checkpoint_;  // null if the pool is read-only
+  std::unique_ptr<Helper> helper_;          // null if the pool's thread makes none on memory
   std::mutex checkpointing_;
   std::atomic<std::uint64_t> checkpoints_{0}, checkpoint_id_{0};
   Transactions<Transaction> transactions_;

@@ -35,6 +35,12 @@ Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& r
                                              config.max_resident);
     checkpoint_ =
         std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), max_data, resident_.get());
+    using Use = ShadowOptions::Helper;
+    const Use use = config.options.template get<ShadowOptions>().helper;
+    // A copy by another thread must leave the transactions of the others as they are.
+    if (strict_ && tm::copies_beside<Tm> && !resident_ && use != Use::off &&
+        (use == Use::on || rings_[0].bytes() >= Helper::least_log))
+      helper_ = std::make_unique<Helper>(use);
   }
   EngineBase::show_stats(*this);
 }
@@ -48,7 +54,7 @@ template <class Tm>
 Shadow<Tm>::Transaction::Transaction(Shadow& engine, int slot)
     : Base(engine, slot, &engine.marks_, volatile_words, false, true), mark_(engine.marks_) {
   if (core_.file.read_only()) return;
-  next_slice_ = engine.commits_do_slices() ? ring_->bytes() / 4 * 3 : never;
+  next_slice_ = engine.commits_do_slices() ? engine.due_at(*ring_) : never;
   if (engine.resident_) special_ = has_limit;
 }
 
@@ -90,6 +96,7 @@ void Shadow<Tm>::slice(Transaction& transaction, bool all) {
   }
   // More copies are made only when some have been given back.
   all |= over;
+  if (!all && leaves_to_helper(transaction, ring.used())) return;
   std::unique_lock lock(checkpointing_, std::defer_lock);
   if (all)
     lock.lock();
@@ -98,10 +105,10 @@ void Shadow<Tm>::slice(Transaction& transaction, bool all) {
     return;
   }
   if (core_.state() & EngineBase::poisoned_bit) return;
-  const std::uint64_t trigger = ring.head() + ring.bytes() / 4 * 3;
+  const std::uint64_t trigger = ring.head() + full_at(ring);
   if (!all && !checkpoint_->active() && ring.tail() < trigger && !slices_for_limit()) {
     // Another thread's checkpoint has truncated the log meanwhile.
-    transaction.next_slice_ = trigger;
+    transaction.next_slice_ = ring.head() + due_at(ring);
     return;
   }
   // A quarter of the ring is left when the checkpoint starts. It is paced to end with half of that
@@ -123,7 +130,49 @@ void Shadow<Tm>::slice(Transaction& transaction, bool all) {
   transaction.next_slice_ = !commits_do_slices()    ? never
                             : slices_for_limit()    ? ring.tail()
                             : checkpoint_->active() ? ring.tail() + step
-                                                    : ring.head() + ring.bytes() / 4 * 3;
+                                                    : ring.head() + due_at(ring);
+}
+
+// On memory: where a helper is wanted, a log that is half full asks it for a checkpoint; what it
+// has not done when the log is three quarters full, the threads that commit do. Returns whether
+// this thread has nothing to do.
+template <class Tm>
+bool Shadow<Tm>::leaves_to_helper(Transaction& transaction, std::uint64_t used) {
+  const log::Ring& ring = *transaction.ring_;
+  if (!helper_ || used >= full_at(ring)) return false;
+  const bool due = used >= due_at(ring);
+  if (due && helper_->wanted()) {
+    helper_->ask();
+    (void)background_.notify();
+  }
+  transaction.next_slice_ = ring.head() + (due ? full_at(ring) : due_at(ring));
+  return true;
+}
+
+// The pool's own thread makes the checkpoint that was asked for, beside the threads that commit,
+// which may do slices of it, too.
+template <class Tm>
+bool Shadow<Tm>::help() {
+  // Some 100 us at most, for which a thread that wants to take the bias may have to wait.
+  constexpr std::size_t pages = 128;
+  helper_->begin();
+  bool finished = false;
+  for (bool more = true, first = true; more; first = false) {
+    const std::lock_guard lock(checkpointing_);
+    if (core_.state() != 0) break;
+    if (!checkpoint_->active() && !(first && log_is_due())) break;
+    more = slice_locked(transaction(), pages);
+    finished = !more && core_.state() == 0;
+  }
+  helper_->end(finished);
+  return true;
+}
+
+template <class Tm>
+bool Shadow<Tm>::log_is_due() const noexcept {
+  for (std::size_t i = 0; i < rings_.size(); ++i)
+    if (rings_[i].used() >= due_at(rings_[i])) return true;
+  return false;
 }
 
 // A slice of a checkpoint, or, where none is in progress, of giving memory back. Returns whether
@@ -185,6 +234,7 @@ Status Shadow<Tm>::finish_checkpoint() {
   checkpoint_id_.store(x, std::memory_order_relaxed);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
   checkpoint_->finished();
+  if (helper_) helper_->one_less_to_rest();
   return {};
 }
 
@@ -218,11 +268,13 @@ Status Shadow<Tm>::checkpoint() {
   return core_.why();
 }
 
-// For files, where a checkpoint's syncs would delay the thread that commits.
+// For files, where a checkpoint's syncs would delay the thread that commits; for memory, where a
+// helper is wanted.
 template <class Tm>
 bool Shadow<Tm>::follow_log(std::chrono::microseconds /*nap*/) {
   if (nothing_to_follow()) return false;
   try {
+    if (helper_) return help();
     slice(transaction(), true);
     return true;
   } catch (const std::bad_alloc&) {  // the background thread tries again after a nap
@@ -237,6 +289,7 @@ Stats Shadow<Tm>::stats() {
   s.checkpoint_id = checkpoint_id_.load(std::memory_order_relaxed);
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
   if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
+  if (helper_) s.helped_checkpoints = helper_->checkpoints();
   if (resident_) s.shadow_pages = resident_->pages(), s.evictions = resident_->given_back();
   return s;
 }

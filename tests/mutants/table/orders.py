@@ -46,6 +46,21 @@ ORDERS = (
         by="bias",
     ),
     Mutant(
+        "a copy beside a bias follows the transaction that was open (BESIDE-1)",
+        {"beside-waits-before": leave_out()},
+        by="copy",
+    ),
+    Mutant(
+        "a copy beside a bias counts when what it may hold has ended (BESIDE-2)",
+        {"beside-waits-after": leave_out()},
+        by="copy",
+    ),
+    Mutant(
+        "a copy beside a bias counts if nothing was rolled back (BESIDE-3)",
+        {"beside-counts-rollbacks": always()},
+        by="copy",
+    ),
+    Mutant(
         "a pool that refuses takes grants back (GRANT-1)",
         {"refusing-takes-grants-back": never()},
         by="eio",

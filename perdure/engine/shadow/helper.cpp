@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/engine/shadow/helper.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include "perdure/base/descriptor.hpp"
+
+namespace perdure::engine::shadow {
+namespace {
+
+constexpr int for_ever = std::numeric_limits<int>::max();
+
+bool has_one_processor() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  // The kernel refuses a set that is too small for its processors: then there are many.
+  return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) < 2;
+}
+
+// How long the calling thread was ready to run and did not; none if the kernel does not say.
+std::optional<std::chrono::nanoseconds> waited() noexcept {
+  const int file = base::open_file("/proc/thread-self/schedstat", O_RDONLY);
+  if (file < 0) return {};
+  char text[96];
+  const ssize_t n = read(file, text, sizeof text);
+  close(file);
+  if (n <= 0) return {};
+  const char* const end = text + n;
+  std::uint64_t ran = 0, ready = 0;
+  const auto first = std::from_chars(text, end, ran);
+  if (first.ec != std::errc() || first.ptr == end) return {};
+  if (std::from_chars(first.ptr + 1, end, ready).ec != std::errc()) return {};
+  return std::chrono::nanoseconds(ready);
+}
+
+}  // namespace
+
+Helper::Helper(ShadowOptions::Helper use) noexcept
+    : measures_(use == ShadowOptions::Helper::automatic) {
+  if (measures_ && has_one_processor()) resting_.store(for_ever, std::memory_order_relaxed);
+}
+
+void Helper::one_less_to_rest() noexcept {
+  const int left = resting_.load(std::memory_order_relaxed);
+  if (left > 0 && left != for_ever) resting_.store(left - 1, std::memory_order_relaxed);
+}
+
+void Helper::begin() noexcept {
+  asked_.store(false, std::memory_order_relaxed);
+  if (!measures_) return;
+  const auto before = waited();
+  if (!before) return resting_.store(for_ever, std::memory_order_relaxed);
+  waited_ = *before;
+  begun_ = std::chrono::steady_clock::now();
+}
+
+void Helper::end(bool finished) noexcept {
+  if (finished) checkpoints_.fetch_add(1, std::memory_order_relaxed);
+  if (!measures_ || !wanted()) return;
+  const auto took = std::chrono::steady_clock::now() - begun_;
+  const auto after = waited();
+  if (after && *after - waited_ > took / 8) resting_.store(rest, std::memory_order_relaxed);
+}
+
+}  // namespace perdure::engine::shadow

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What can be chosen for the default engine when a pool is opened (Options::engine_options).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "perdure/base/status.hpp"
+
+namespace perdure {
+
+/// Options of the default engine and its variants: `options.engine_options = ShadowOptions{...}`.
+/// Thread safety: a value.
+struct ShadowOptions {
+  /// Which thread makes a pool's checkpoints on memory. (On files it is always the pool's own.)
+  enum class Helper : std::uint8_t {
+    /// The pool's own thread where a processor is idle, which is measured while the pool runs, and
+    /// the log has 1 MiB or more for each writer; otherwise the threads that commit.
+    automatic,
+    off,  ///< the threads that commit; the pool starts no thread of its own
+    on    ///< the pool's own thread, if one can be started
+  };
+  /// Whatever it says, the threads that commit do what has not been done when a log is three
+  /// quarters full. With Options::max_resident, and without isolation by the pool, they do it all.
+  Helper helper = Helper::automatic;
+
+  /// Returns ok, or `invalid` for a value that is none of Helper.
+  [[nodiscard]] Status check(const std::string& path) const {
+    if (helper <= Helper::on) return {};
+    return failure(Code::invalid, path,
+                   "ShadowOptions::helper " + std::to_string(static_cast<unsigned>(helper)),
+                   "automatic, off or on", "leave it as it is");
+  }
+};
+
+}  // namespace perdure
