@@ -158,19 +158,9 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   }
 
   std::uint64_t commit(Durability durability) {
-    if (__builtin_expect(special_ != 0, 0)) commits_specially();
+    if (__builtin_expect(special_ != 0, 0)) return commit_specially(durability);
     if (record_.empty()) return this->commit_read_only(durability);
-    if (core_.forked()) core_.refuse();
-    const auto drawn = [](std::uint64_t) {};
-    const auto ended = [] {};
-    const bool strict = engine_.strict_;
-    if (strict && this->take_ring()) next_slice_ = 0;
-    const std::uint64_t id = strict ? this->commit_strict(drawn, ended)
-                                    : this->commit_pipelined(durability, drawn, ended);
-    if ((strict || !core_.config.fence_is_sync || special_ != 0) &&
-        __builtin_expect(ring_->tail() >= next_slice_, 0))
-      engine_.slice(*this, false);
-    return id;
+    return commit_record(durability);
   }
 
  private:
@@ -184,10 +174,28 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
     this->throw_log_full({0, Lack::nothing});
   }
 
-  [[gnu::noinline, gnu::cold]] void commits_specially() {
+  // A function of its own, the last call of both that call it: so it has the one inlined copy of
+  // commit_strict(), and a call in the middle of commit() does not cost every commit the saving of
+  // registers.
+  [[gnu::noinline]] std::uint64_t commit_record(Durability durability) {
+    if (core_.forked()) core_.refuse();
+    const auto drawn = [](std::uint64_t) {};
+    const auto ended = [] {};
+    const bool strict = engine_.strict_;
+    if (strict && this->take_ring()) next_slice_ = 0;
+    const std::uint64_t id = strict ? this->commit_strict(drawn, ended)
+                                    : this->commit_pipelined(durability, drawn, ended);
+    if ((strict || !core_.config.fence_is_sync || special_ != 0) &&
+        __builtin_expect(ring_->tail() >= next_slice_, 0))
+      engine_.slice(*this, false);
+    return id;
+  }
+  [[gnu::noinline, gnu::cold]] std::uint64_t commit_specially(Durability durability) {
     // The program has swallowed what run_without_writer() threw.
     if ((special_ & runs_again) != 0) this->throw_log_full({0, Lack::nothing});
     engine_.note_pages(*this);
+    if (record_.empty()) return this->commit_read_only(durability);
+    return commit_record(durability);
   }
 
   const Marks& mark_;
