@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -163,6 +164,60 @@ class Engines(LimitedCase):
             (["perdure/engine/shadow/a.hpp", "perdure/log/b.hpp"], every),
         ):
             self.assertEqual(expected, engines_of(files, every), files)
+
+
+class CommandLines(Scratch):
+    """The explorer refuses an option that is given twice. A stub stands for it, which does the same
+    and keeps what it was given."""
+
+    def setUp(self):
+        super().setUp()
+        (self.root / "perdure").mkdir()
+        folder = self.root / runner.BUILD
+        folder.mkdir(parents=True)
+        stub = folder / "perdure_explore"
+        stub.write_text(
+            f"#!{sys.executable}\n"
+            "import json, sys\n"
+            "given = sys.argv[1:]\n"
+            f"with open({str(self.root / 'given')!r}, 'a') as file:\n"
+            "    print(json.dumps(given), file=file)\n"
+            "options = [a for a in given if a.startswith('--')]\n"
+            "if len(options) != len(set(options)):\n"
+            "    sys.exit(f'an option twice: {given}')\n"
+            "sites = '--sites' in given\n"
+            "rows = [{'engine': 'shadow'}, {'engine': 'undo'}]\n"
+            "print(json.dumps([] if sites else {'rows': rows}))\n"
+        )
+        stub.chmod(0o755)
+        (self.root / "addr2line").symlink_to(shutil.which("true"))  # the stub has no lines
+
+    def test_each_has_an_option_once(self):
+        for engine in ("", "shadow"):
+            results_of = self.results(distinct=17, engine=engine)
+            with (
+                mock.patch.object(runner, "MUTANTS", ()),
+                mock.patch.object(runner.calls, "explained", lambda _: {}),
+                mock.patch.dict(os.environ, PATH=f"{self.root}:{os.environ['PATH']}"),
+                contextlib.redirect_stderr(io.StringIO()),
+            ):
+                made = runner.Gate(self.root, self.root, results_of, "")
+                made.run_without_any("explorer")
+                made.learn_calls()
+                made.learn_engines()
+                extra = made.with_engines(["perdure/engine/undo/undo.hpp"])
+                self.assertEqual(made.run("explorer", extra=["--omit", "fence:0x1", *extra]), "")
+            self.assertEqual(made.engines, ["shadow", "undo"])
+            given = [json.loads(line) for line in (self.root / "given").read_text().splitlines()]
+            (self.root / "given").unlink()
+            self.assertEqual(len(given), 4)
+            for arguments in given:
+                options = [a for a in arguments if a.startswith("--")]
+                self.assertEqual(len(options), len(set(options)), arguments)
+            distinct = [a[a.index("--distinct") + 1] for a in given]
+            self.assertEqual(distinct, ["17", "1000", "1", "17"])
+            engines = [a[a.index("--engine") + 1] if "--engine" in a else "" for a in given]
+            self.assertEqual(engines, [engine, engine, engine, engine or "undo"])
 
 
 class Run(Scratch):

@@ -69,18 +69,14 @@ class Gate:
         self.sites = sites.in_tree(root)
         self.written = named(self.sites)
         self.engines = []  # that the explorer has
-        settings = results.settings
-        self.explorer = [
-            "--distinct",
-            str(settings["distinct"]),
-            *(["--engine", settings["engine"]] if settings["engine"] else []),
-        ]
         self.built = {}  # the path of each program
         self.took = {}  # seconds of each program without any mutant
         self.tried = []
 
     def program(self, by):
         target, arguments = PROGRAMS[by]
+        if by == "explorer":
+            arguments = self.explorer_arguments(self.results.settings["distinct"])
         if by not in self.built:
             found = [path for path in (self.copy / BUILD).rglob(target) if path.is_file()]
             if len(found) != 1:
@@ -89,7 +85,17 @@ class Gate:
                     " expected the one that was built; remove that folder"
                 )
             self.built[by] = str(found[0])
-        return self.built[by], arguments + (self.explorer if by == "explorer" else [])
+        return self.built[by], arguments
+
+    def explorer_arguments(self, distinct):
+        """The explorer refuses an option that is given twice, so each is here once."""
+        engine = self.results.settings["engine"]
+        return [
+            *PROGRAMS["explorer"][1],
+            "--distinct",
+            str(distinct),
+            *(["--engine", engine] if engine else []),
+        ]
 
     def limit(self, by):
         return max(LONGEST, 4 * self.took[by]) if by in self.took else WITHOUT_ANY
@@ -146,18 +152,22 @@ class Gate:
 
     def learn_engines(self):
         """One round of each tells which the explorer has."""
-        program, arguments = self.program("explorer")
+        program, _ = self.program("explorer")
+        command = [program, *self.explorer_arguments(1), "--json", "--workload", "swaps"]
         answer = subprocess.run(
-            [program, *arguments, "--json", "--distinct", "1", "--workload", "swaps"],
+            command,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
         try:
             self.engines = [row["engine"] for row in json.loads(answer.stdout)["rows"]]
         except ValueError:
-            sys.exit(f"mutants: {program} --json: found no JSON, expected rows of engines")
+            sys.exit(
+                f"mutants: {' '.join(command)}: found no JSON, expected rows of engines:\n"
+                f"{answer.stderr}"
+            )
 
     def with_engines(self, files):
         """The explorer's arguments for a mutant of these files: other engines can't find it."""
