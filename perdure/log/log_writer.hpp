@@ -58,7 +58,7 @@ class LogWriter {
     const std::uint64_t n = bytes_for(words);
     // pairs with write's subtraction, after tail moved
     const std::uint64_t before = outstanding_.fetch_add(n, std::memory_order_acq_rel);
-    if (ring_->used() + before + n <= ring_->bytes() && ring_->ready(before + n)) return true;
+    if (ring_->fits(before + n) && ring_->ready(before + n)) return true;
     outstanding_.fetch_sub(n, std::memory_order_relaxed);
     return false;
   }

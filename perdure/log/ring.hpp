@@ -11,8 +11,8 @@
 // RING-2 The head moves only after what lies below it is durable in the data region and the header
 // says so (the caller publishes first).
 // RING-3 Ids rise along a ring.
-// Thread safety: one thread at a time appends; any thread calls head, tail and used; the
-// checkpointer calls release.
+// Thread safety: one thread at a time appends; any thread calls head, tail, used
+// and fits; the checkpointer calls release.
 #pragma once
 
 #include <atomic>
@@ -46,18 +46,35 @@ class Ring {
   /// The largest record in bytes: half the ring, so that one can be written while the one before it
   /// is checkpointed.
   [[nodiscard]] std::uint64_t max_record() const noexcept { return map_.bytes / 2; }
-  // Acquire pairs with the release in append_fence() and release(): what lies below the position
-  // was written before.
+  // Acquire pairs with the release in fence() and release(): what lies below the position was
+  // written before.
   [[nodiscard]] std::uint64_t head() const noexcept {
     return head_.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t tail() const noexcept {
     return tail_.load(std::memory_order_acquire);
   }
-  [[nodiscard]] std::uint64_t used() const noexcept { return tail() - head(); }
+  /// Returns tail - head as they are at one instant, so at most bytes(). Any thread may call it.
+  [[nodiscard]] std::uint64_t used() const noexcept {
+    std::uint64_t begin = 0, end = 0;
+    // What was released had been appended before, so the acquire in head() makes this tail at least
+    // that head. In the other order a checkpoint in between moves the head above the tail, and the
+    // difference is about 2^64. The head never goes back: if it is the same before and after, it
+    // was so when the tail was loaded. The acquire in tail() keeps the relaxed load behind it.
+    do {
+      begin = head();
+      end = tail();
+    } while (__builtin_expect(head_.load(std::memory_order_relaxed) != begin, 0));
+    return end - begin;
+  }
+  /// Returns whether n more bytes fit; n <= bytes(). A commit calls it, so each position is loaded
+  /// once: for any thread but the one that appends, the answer may be of an earlier tail, or of an
+  /// earlier head.
   [[nodiscard]] bool fits(std::uint64_t n) const noexcept {
-    return tail_.load(std::memory_order_relaxed) + n - head_.load(std::memory_order_acquire) <=
-           map_.bytes;
+    // Acquire: pairs with the release in release(), so that what lay below may be overwritten, and
+    // so that the tail is at least this head.
+    const std::uint64_t begin = head_.load(std::memory_order_acquire);
+    return tail_.load(std::memory_order_relaxed) + n - begin <= map_.bytes;
   }
 
   /// Returns whether the next n bytes are allocated (ALLOC-1).

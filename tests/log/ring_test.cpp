@@ -307,6 +307,28 @@ TEST(Ring, PositionAfterIsExactBesideTheAppender) {
   EXPECT_EQ(0U, wrong) << "of " << asked;
 }
 
+// Tail and head move beside a thread that asks for their difference: it is that of one instant, so
+// neither below zero nor above the ring's size.
+TEST(Ring, UsedIsOfOneInstantBesideAppendsAndReleases) {
+  constexpr std::uint64_t bytes = 4096;
+  RingOnMedium r(bytes);
+  std::atomic<bool> stop{false};
+  std::uint64_t wrong = 0, asked = 0, example = 0;
+  std::thread asker([&] {
+    for (; !stop; ++asked) {
+      const std::uint64_t used = r.ring.used();
+      if (used > bytes) ++wrong, example = used;
+    }
+  });
+  for (std::uint64_t id = 1; id <= 200000 / scale; ++id) {
+    r.append(id, 1);
+    r.ring.release(r.ring.tail());
+  }
+  stop = true;
+  asker.join();
+  EXPECT_EQ(0U, wrong) << "of " << asked << ", such as " << example << " of " << bytes << " bytes";
+}
+
 TEST(Ring, AFailedAppendMovesNothing) {
   class Failing final : public medium::Medium {  // only the calls that a ring makes
    public:

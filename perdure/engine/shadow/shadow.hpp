@@ -84,7 +84,7 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
     return this->async_seen_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool log_is_half_full() const noexcept {
-    return core_.config.fence_is_sync && rings_[0].used() > rings_[0].bytes() / 2;
+    return core_.config.fence_is_sync && !rings_[0].fits(rings_[0].bytes() / 2);
   }
 
   // Whether the background thread is to give memory back, or a thread that commits.

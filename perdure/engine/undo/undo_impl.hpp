@@ -244,7 +244,7 @@ std::uint64_t Undo<Tm>::Transaction::commit(Durability) {
     ring_->prepare_ahead();
     end();
   });
-  if (ring_->used() > ring_->bytes() / 2)
+  if (!ring_->fits(ring_->bytes() / 2))  // more than half is used
     if (Status s = engine_.truncate_logs(); !s.ok()) core_.poison(s);
   return id;
 }
