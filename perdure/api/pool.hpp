@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/api/image.hpp"
 #include "perdure/api/layout.hpp"
 #include "perdure/api/leaving.hpp"
 #include "perdure/api/open.hpp"
@@ -439,16 +440,27 @@ class Pool<Root, engines<Instances...>> {
                           "leave the transaction first"));
   }
   // A pool without a transaction has a root of zeros: members with other initial values are stored
-  // first.
+  // first. Pages of zeros are left out, so that a large root needs no log of its size.
   void first_root() {
     if constexpr (std::is_default_constructible_v<Root>) {
-      alignas(Root) std::byte image[sizeof(Root)] = {};
-      ::new (static_cast<void*>(image)) Root();
+      constexpr std::size_t page = 4096;
+      detail::Image<Root> image;
+      ::new (static_cast<void*>(image.at())) Root();
+      const auto each_page = [&](auto&& f) {
+        for (std::size_t at = 0; at < sizeof(Root); at += page) {
+          const std::byte* const from = image.at() + at;
+          const std::size_t n = std::min(sizeof(Root) - at, page);
+          if (std::any_of(from, from + n, [](std::byte b) { return b != std::byte{0}; }))
+            f(at, from, n);
+        }
+      };
       bool zero = true;
-      for (const std::byte b : image) zero = zero && b == std::byte{0};
+      each_page([&](auto...) { zero = false; });
       if (zero) return;
       update(Durability::durable, [&](auto& tx, Root& root) {
-        tx.write_bytes(static_cast<void*>(&root), image, sizeof(Root));
+        each_page([&](std::size_t at, const std::byte* from, std::size_t n) {
+          tx.write_bytes(reinterpret_cast<std::byte*>(&root) + at, from, n);
+        });
       });
     }
   }

@@ -22,6 +22,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "perdure/api/image.hpp"
 #include "perdure/api/persistent.hpp"
 #include "perdure/base/status.hpp"
 
@@ -248,19 +249,20 @@ class Tx : public ReadTx<Transaction> {
   void free(void* block) { writer_.free(block); }
 
   /// Builds a T in DRAM from args (for a tx(field), its value) and stores it whole in a new block.
+  /// A large T is built on the heap, so it may be larger than the stack.
   template <class T, class... Args>
   [[nodiscard]] T* make(Args&&... args) {
     static_assert(alignof(T) <= 64, "pool blocks are aligned to 64 bytes at most");
     static_assert(std::is_trivially_destructible_v<T>,
                   "objects in a pool have no destructor: free what they own in a transaction");
     std::byte* const block = alloc(sizeof(T));
-    // Padding is zero, never indeterminate.
-    alignas(alignof(T) < 8 ? 8 : alignof(T)) std::byte image[(sizeof(T) + 7) / 8 * 8] = {};
+    detail::Image<T> image;
     if constexpr (std::is_aggregate_v<T>)
-      ::new (static_cast<void*>(image)) T{detail::value_of(std::forward<Args>(args))...};
+      ::new (static_cast<void*>(image.at())) T{detail::value_of(std::forward<Args>(args))...};
     else
-      ::new (static_cast<void*>(image)) T(detail::value_of(std::forward<Args>(args))...);
-    write_bytes(block, image, sizeof image);  // a block's size is a multiple of 16
+      ::new (static_cast<void*>(image.at())) T(detail::value_of(std::forward<Args>(args))...);
+    // A block's size is a multiple of 16.
+    write_bytes(block, image.at(), detail::image_bytes<T>);
     return reinterpret_cast<T*>(block);
   }
   /// Frees an object's block. What the object owns is the caller's to free before.
