@@ -331,8 +331,9 @@ perdure_id perdure_durable_id(perdure_pool* pool);
 
 /* Calls done(code, arg) once, when `id` is durable (PERDURE_OK) or can't become so: on this thread,
  * before the call returns, if that is known already; otherwise on a thread of the pool's, which
- * done should not delay. All are called before perdure_close() returns. RETURNS PERDURE_OK,
- * INVALID, CLOSED, OUT_OF_MEMORY, TOO_MANY_THREADS; where it is not OK, done is not called. */
+ * blocks the program's signals, and which done should not delay. All are called before
+ * perdure_close() returns. RETURNS PERDURE_OK, INVALID, CLOSED, OUT_OF_MEMORY, TOO_MANY_THREADS;
+ * where it is not OK, done is not called. */
 int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg),
                          void* arg);
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "perdure/api/layout.hpp"
+#include "perdure/base/signals.hpp"
 #include "perdure/pool/heap.hpp"
 
 namespace perdure::detail {
@@ -258,6 +259,7 @@ void Completions::add(std::uint64_t id, std::function<void(Status)> f) {
   const auto added = impl_->waiting.emplace(id, std::move(f));
   if (!impl_->thread.joinable()) {
     try {
+      const base::BlockedSignals blocked;
       impl_->thread = std::thread([this] { impl_->run(); });
     } catch (const std::system_error& e) {
       impl_->waiting.erase(added);

@@ -57,7 +57,8 @@ class ReceiptBase {
     return source_ == nullptr ? nested() : source_->wait_durable(id_);
   }
   /// Makes executor(g) run g() when the transaction is durable, or can't become so; g calls
-  /// f(Status). Throws error(too_many_threads) or std::bad_alloc; f is not called then.
+  /// f(Status). The executor may be called on a thread of the pool's, which blocks the program's
+  /// signals. Throws error(too_many_threads) or std::bad_alloc; f is not called then.
   template <class Executor, class F>
   void then(Executor executor, F f) const {
     when([executor = std::move(executor), f = std::move(f)](Status status) mutable {

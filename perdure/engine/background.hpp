@@ -21,6 +21,7 @@
 #include <mutex>
 #include <thread>
 
+#include "perdure/base/signals.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/tm/asymmetric.hpp"
 
@@ -35,6 +36,7 @@ class PoolThread {
   bool start(F&& f) noexcept {
     if (thread_.joinable()) return true;
     try {
+      const base::BlockedSignals blocked;
       thread_ = std::thread([f = std::forward<F>(f)] {
         const base::ReservedSlot slot(base::background_slot);
         f();

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "perdure/base/signals.hpp"
 #include "perdure/base/thread_slot.hpp"
 
 namespace perdure::log {
@@ -40,6 +41,7 @@ void in_team(unsigned parts, F&& part) {
     team.reserve(parts - 1);
     unsigned started = 1;
     try {
+      const base::BlockedSignals blocked;  // until all have been started
       for (; started < std::min<unsigned>(parts, base::max_team); ++started)
         team.emplace_back(work, started);
     } catch (const std::system_error&) {  // no more threads are available

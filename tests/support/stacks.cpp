@@ -19,6 +19,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "perdure/base/signals.hpp"
+
 extern "C" {  // the linker defines these: where this program's file begins and its code ends
 extern const Elf64_Ehdr __ehdr_start __attribute__((weak));
 extern const char etext;
@@ -273,6 +275,8 @@ void install(bool (*goes_on)()) noexcept {
   void* one[1];
   ::backtrace(one, 1);  // loads libgcc_s now, not in a handler
   handle(answer_number(), answer);
+  // Relaxed: no thread of the library runs yet.
+  base::debugging_signal.store(answer_number(), std::memory_order_relaxed);
   handle(report_number(), report);
 }
 
