@@ -44,7 +44,9 @@ class Latencies {
       return all[std::min(all.size() - 1,
                           static_cast<std::size_t>(share * static_cast<double>(all.size())))];
     };
-    return {{"latency_p50_us", at(0.5)}, {"latency_p90_us", at(0.9)}, {"latency_p99_us", at(0.99)}};
+    return {{"latency_p50_us", at(0.5)},    {"latency_p90_us", at(0.9)},
+            {"latency_p99_us", at(0.99)},   {"latency_p999_us", at(0.999)},
+            {"latency_max_us", all.back()}, {"latency_samples", static_cast<double>(all.size())}};
   }
 
  private:
