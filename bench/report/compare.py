@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`./dev bench WORKLOAD`: any workload on any engines, concurrency controls and modes, and on the
-peers; one table for each, and with --compare the ratios to a base and a picture."""
+peers; one table for each, with --compare the ratios to a base and a picture, and with --latency the
+percentiles until an operation is durable and a picture of them."""
 
-from . import plot, systems, table, workloads
+from . import latency, plot, systems, table, workloads
 from .driver import Failed
 from .rounds import Progress, Runner, run_structure
 from .stats import Figures, ratio
@@ -83,10 +84,6 @@ def _row(data, workload, system, threads):
                 table.times(
                     ratio(figures.rates(workload, system.name, t), figures.rates(workload, base,
                                                                                  t)), "x"))
-        if data["latency"]:
-            for which in ("latency_p50_us", "latency_p99_us"):
-                found = figures.counter_median(workload, system.name, t, which)
-                row.append(table.short(found.median) if found else "")
     per = counted(figures, workload, system.name, threads[0])
     return row + [
         f"{per[name]:.{digits}f}" if name in per else "" for name, _, digits in PER_COMMIT
@@ -101,13 +98,14 @@ def print_report(data, threads):
         for t in threads:
             head.append((f"{t} thread{'s' if t > 1 else ''}", "k/s (min..max)"))
             head += [("", "x")] if data["compare"] else []
-            head += [("durable", "p50 us"), ("after", "p99 us")] if data["latency"] else []
         head += [("per" if n == 0 else "commit" if n == 1 else "", name)
                  for n, (_, name, _) in enumerate(PER_COMMIT)] + [("", "aborts")]
         ordered = sorted(
             own, key=lambda s: -(data["figures"].rate(workload, s.name, threads[0]).median
                                  if data["figures"].rate(workload, s.name, threads[0]) else 0))
         table.show(head, [_row(data, workload, s, threads) for s in ordered])
+        if data["latency"]:
+            latency.print_table(data["figures"], workload, [s.name for s in ordered], threads)
 
 
 def as_json(data, threads):
@@ -120,7 +118,10 @@ def as_json(data, threads):
                   ) is not None]
     return {
         "systems": data["described"], "cells": figures.as_json(), "ratios": ratios,
-        "failures": data["failures"]
+        "latencies": [
+            row for w, own in data["systems"].items()
+            for row in latency.as_json(figures, w, [s.name for s in own], threads)
+        ], "failures": data["failures"]
     }
 
 

@@ -4,11 +4,11 @@ system, compared with other embedded stores.
 
 Waiting: a put returns when it would survive a power cut. Not waiting: each store's own mode that
 does not sync for each commit; Perdure's waits for its last puts before its clock stops, the others
-promise nothing. p50, p99: until the thread knows that its put is durable, or, for the other stores
-when they do not wait, until the put returns.
+promise nothing. Latencies (p50 to p99.9): until the thread knows that its put is durable, or, for
+the other stores when they do not wait, until the put returns.
 """
 
-from . import table
+from . import latency, table
 from .rounds import Progress, Runner, run_structure
 from .stats import Figures, ratio, spread
 
@@ -76,25 +76,19 @@ def print_part(figures, runners, threads, title):
     print(f"\n{title}")
     head = [
         "", *(c for t in threads
-              for c in ((f"{t} thread{'s' if t > 1 else ''}", "k puts/s (min..max)"), ("p50", "us"),
-                        ("p99", "us"), ("x best", "other")))
+              for c in ((f"{t} thread{'s' if t > 1 else ''}", "k puts/s (min..max)"),
+                        ("x best", "other")))
     ]
     rows = []
     for r in runners:
         row = [r.name]
         for t in threads:
-            p50, p99 = (figures.counter_median(WORKLOAD, r.name, t, q)
-                        for q in ("latency_p50_us", "latency_p99_us"))
             better = ratio(figures.rates(WORKLOAD, r.name, t), best_other(
                 figures, runners, t)) if is_own(r.name) else None
-            row += [
-                table.thousands(figures.rate(WORKLOAD, r.name, t)),
-                table.short(p50.median) if p50 else "",
-                table.short(p99.median) if p99 else "",
-                table.times(better, "x")
-            ]
+            row += [table.thousands(figures.rate(WORKLOAD, r.name, t)), table.times(better, "x")]
         rows.append(row)
     table.show(head, rows)
+    latency.print_table(figures, WORKLOAD, [r.name for r in runners], threads)
 
 
 def print_report(data, threads):
@@ -157,6 +151,9 @@ def as_json(data, threads):
     figures = data["figures"]
     return {
         "systems": data["described"], "cells": figures.as_json(),
+        "latencies": latency.as_json(figures, WORKLOAD,
+                                     [r.name for r in (*data["waiting"], *data["running"])],
+                                     threads),
         "log_bytes_a_put": {t: log_bytes_a_put(figures, t) for t in threads}, "log_allows_puts": {
             t: top.as_json() for t in threads
             if (top := spread(allowed(figures, t).values())) is not None
