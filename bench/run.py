@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from report import compare, machine, micro, systems, workloads
+from report import compare, latency_plot, machine, micro, plot, systems, workloads
 from report import file as file_bench
 from report.driver import Failed
 
@@ -82,8 +82,11 @@ def parser():
         "--compare", nargs="?", const="", default=None, metavar="BASE", help=
         "show each system's ratio to BASE (shadow:durable, or the first), taken within a round, "
         "and draw a picture")
-    p.add_argument("--latency", action="store_true",
-                   help="take each operation's time until its thread knows that it is durable, too")
+    p.add_argument(
+        "--latency", action="store_true", help=
+        "take each operation's time until its thread knows that it is durable, too: p50, p90, "
+        "p99, p99.9 and the longest in a table, and a picture of the percentiles (file: always; "
+        "not with micro)")
     p.add_argument("--medium", choices=("emulated", "file"), default="emulated",
                    help="where pools and stores lie: tmpfs, or a file system on a device")
     p.add_argument(
@@ -136,6 +139,10 @@ def arguments():
                     workloads.structure_of(name))
             except ValueError as error:
                 raise Failed(f"{error} (or list, micro, file)") from None
+    if args.kind == "micro" and args.latency:
+        raise Failed(
+            "found --latency with micro, which measures rates; expected workloads, such as "
+            "./dev bench sps,hash,rb --latency")
     if args.kind == "file":
         args.medium = "file"
     seconds, warmup, quick, quick_warmup, threads = USUAL.get(args.kind, USUAL[""])
@@ -175,7 +182,7 @@ def print_list(args, found):
         print(f"\non {', '.join(structures)}:\n  {', '.join(systems_of)}")
 
 
-def write_report(args, bench, data, report, facts):
+def write_report(args, data, report, facts):
     """Returns the paths written."""
     args.out.mkdir(parents=True, exist_ok=True)
     name = args.kind or "-".join(args.workloads[:4])
@@ -184,15 +191,16 @@ def write_report(args, bench, data, report, facts):
     note = (
         f"{facts['cpu']}, {facts['cpus']} CPUs; {facts['kernel']}; {facts['file_system']}; "
         f"delays {args.delays}; {args.rounds} rounds of {args.seconds} s")
+    drawn = {
+        "micro": [plot.micro_pictures], "file": [plot.file_pictures, latency_plot.file_pictures]
+    }.get(args.kind, [compare.pictures, *[latency_plot.compare_pictures] * args.latency])
     try:
-        from report import plot
-
-        draw = {"micro": plot.micro_pictures,
-                "file": plot.file_pictures}.get(args.kind,
-                                                bench.pictures if not args.kind else None)
-        written += draw(data, args.threads, args.out, note)
+        for draw in drawn:
+            written += draw(data, args.threads, args.out, note)
     except ImportError as error:
-        print(f"bench: no pictures: {error} (Debian: python3-matplotlib)", file=sys.stderr)
+        print(
+            f"bench: no pictures were drawn: {error}; they need the Debian package "
+            "python3-matplotlib (./dev setup bench)", file=sys.stderr)
     return written
 
 
@@ -226,10 +234,11 @@ def main():
         shutil.rmtree(scratch, ignore_errors=True)
     settings["took_seconds"] = round(time.monotonic() - started, 1)
     report = {"machine": facts, "settings": settings, **bench.as_json(data, args.threads)}
-    written = write_report(args, bench, data, report, facts)
+    written = write_report(args, data, report, facts)
 
     if args.json:
         print(json.dumps(report, indent=1))
+        print("written: " + ", ".join(str(p) for p in written), file=sys.stderr)
     else:
         print("\n".join(machine.lines(facts)))
         print(
