@@ -3,6 +3,8 @@
 nine is as far as the last; microseconds on a logarithmic scale; one line per system, with a band
 from the lowest to the highest round. A panel for each number of threads."""
 
+import textwrap
+
 from . import file as file_bench
 from . import latency
 from .plot import COLOURS, pyplot
@@ -47,13 +49,13 @@ def _axes(ax, count):
 
 
 def _picture(groups, threads, path, title, note):
-    """`groups`: [(what a row of panels shows, its [Row])]."""
+    """`groups`: [(label of a row of panels, its [Row])]."""
     plt = pyplot()
     most = max(len({row.system for row in rows}) for _, rows in groups)
     fig, axes = plt.subplots(
         len(groups), len(threads), squeeze=False, sharey="row",
         figsize=(2.2 + 3.1 * len(threads), 0.6 + len(groups) * max(2.9, 0.9 + 0.16 * most)))
-    for (what, rows), panels in zip(groups, axes):
+    for (label, rows), panels in zip(groups, axes):
         names = list(dict.fromkeys(row.system for row in rows))
         lines, ends = {}, {}
         for ax, count in zip(panels, threads):
@@ -63,12 +65,14 @@ def _picture(groups, threads, path, title, note):
                     ends[row.system] = list(row.percentiles.values())[-1].median
         for ax, count in zip(panels, threads):
             _axes(ax, count)
-        panels[0].set_ylabel(f"{what}, us")
+        panels[0].set_ylabel(label)
         ordered = sorted(names, key=lambda name: -ends[name])  # as the lines end on the right
         panels[-1].legend([lines[name] for name in ordered], ordered, loc="upper left",
                           bbox_to_anchor=(1.02, 1.0), borderaxespad=0, frameon=False)
-    fig.suptitle(f"{title}; bands: lowest and highest round", fontsize=8, x=0.01, ha="left")
-    fig.text(0.01, 0.005, note, fontsize=5.5, color="#555555")
+    columns = int(18 * fig.get_figwidth())  # of text in font size 8
+    fig.suptitle("\n".join(textwrap.wrap(title, columns)), fontsize=8, x=0.01, ha="left")
+    fig.text(0.01, 0.005, f"bands: lowest and highest round; {note}", fontsize=5.5,
+             color="#555555")
     fig.tight_layout(rect=(0, 0.02, 1, 1))
     fig.savefig(path, dpi=120)
     plt.close(fig)
@@ -82,7 +86,7 @@ def compare_pictures(data, threads, directory, note):
         rows = latency.rows(data["figures"], workload, [s.name for s in own], threads)
         if rows:
             paths.append(
-                _picture([("until durable", rows)], _counts(rows),
+                _picture([("latency, us", rows)], _counts(rows),
                          directory / f"{workload}-latency.png", f"{workload}: {titled(workload)}",
                          note))
     return paths
@@ -90,11 +94,12 @@ def compare_pictures(data, threads, directory, note):
 
 def file_pictures(data, threads, directory, note):
     groups = []
-    for part, what in (("waiting", "waiting: until durable"), ("running", "not waiting")):
+    for part, label in (("waiting", "waiting: until durable, us"),
+                        ("running", f"not waiting, us\n({file_bench.RECEIPTS}: until durable)")):
         rows = latency.rows(data["figures"], file_bench.WORKLOAD, [r.name for r in data[part]],
                             threads)
         if rows:
-            groups.append((what, rows))
+            groups.append((label, rows))
     if not groups:
         return []
     every = [row for _, rows in groups for row in rows]
