@@ -129,9 +129,14 @@ class PerdureHost : public HostDefaults {
     newest_ = receipt.id();
     return receipt.value();
   }
-  /// The calling thread's newest transaction, and the id up to which all are durable.
+  /// The calling thread's newest transaction, and the id up to which it knows its own to be durable.
+  /// In mode async that is the pool's durable id. In the other modes update() returns when it is
+  /// durable. The pool's durable id is less then while another thread, perhaps one that is off the
+  /// processor, is in a commit with a smaller id: that is no part of this thread's latency.
   [[nodiscard]] std::uint64_t newest() const noexcept { return newest_; }
-  [[nodiscard]] std::uint64_t durable() { return pool_->durable_id(); }
+  [[nodiscard]] std::uint64_t durable() {
+    return durability_ == perdure::async ? pool_->durable_id() : newest_;
+  }
   template <class F>
   auto view(F&& f) {
     return pool_->view([&f](auto& tx, const Root& root) {
