@@ -129,8 +129,8 @@ class PerdureHost : public HostDefaults {
     newest_ = receipt.id();
     return receipt.value();
   }
-  /// The calling thread's newest transaction, and the id up to which it knows its own to be durable.
-  /// In mode async that is the pool's durable id. In the other modes update() returns when it is
+  /// The calling thread's newest transaction, and the id up to which its own are known to be
+  /// durable. In mode async that is the pool's durable id. In the other modes update() returns when it is
   /// durable. The pool's durable id is less then while another thread, perhaps one that is off the
   /// processor, is in a commit with a smaller id: that is no part of this thread's latency.
   [[nodiscard]] std::uint64_t newest() const noexcept { return newest_; }

@@ -20,8 +20,8 @@
 //                             more to do at once
 //   nothing_to_follow()       returns whether nothing of that remains
 //   persists_in_background()  returns whether the thread makes transactions durable by itself
-//   sleeps_at_once()          optional: returns whether the thread sleeps as soon as nothing remains
-//                             to be done, because each notify() asks for much
+//   sleeps_at_once()          optional: returns whether the thread sleeps as soon as nothing
+//                             remains to be done, because each notify() asks for much
 //   persist(nap)              optional: replaces the one below
 //   wait(id)                  optional: replaces the one below
 // It also has identity(), transaction(), wait_for_log_space(), checkpoint(), stats() and

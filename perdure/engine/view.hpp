@@ -50,8 +50,8 @@ class LazyArray {
 class Marks {
  public:
   explicit Marks(std::uint64_t max_data_bytes) : pages_(max_data_bytes / 4096 + 1) {}
-  /// `alone`: the transaction is exclusive (bias, lock), so no other thread sets marks, and the mark
-  /// is a plain store, also where it is set already: whoever takes it meanwhile waits for the
+  /// `alone`: the transaction is exclusive (bias, lock), so no other thread sets marks, and the
+  /// mark is a plain store, also where it is set already: what takes it meanwhile waits for the
   /// transaction's end (BESIDE-1). Otherwise it is an atomic or, omitted where the mark is set: the
   /// thread owns the line and still sees the mark, so the line will be copied after the thread
   /// releases it.

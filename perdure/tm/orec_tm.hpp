@@ -23,13 +23,15 @@
 // its light fence is one that the change waits for. A pool that refuses takes all grants back.
 // Copies beside an exclusive bias (copy_beside) leave it as it is. They hold `change` meanwhile, so
 // that the bias stays and no transaction is irrevocable.
-// BESIDE-1 The marks of the lines are taken, then a heavy fence is issued, then the biased thread is
-// seen between transactions, and only then are lines copied. So each store that found its line's
+// BESIDE-1 The marks of the lines are taken, then a heavy fence is issued, then the biased thread
+// is seen between transactions, and only then are lines copied. So each store that found its line's
 // mark set is complete when the copy begins, and a later one finds the mark cleared and sets it.
 // BESIDE-2 A copy counts when the biased thread has been seen between transactions once more: every
 // transaction of which it may hold a store has ended.
 // BESIDE-3 It counts only if none of them was rolled back: no rollback was counted since the first
-// of the two moments. A rollback is counted when the old words are back.
+// of the two moments. A rollback is counted when the old words are back. Otherwise the lines are
+// copied again, at last by copy_begin(), which revokes the bias. Marks are never set again: the
+// biased thread sets its own by a load and a store, and would lose one that came in between.
 // BIAS-1 Bias changes only while no thread is inside a transaction, so a transaction runs under one
 // regime from begin to end.
 // BIAS-2 Orec versions are not written under bias; ids and the clock are. So every snapshot taken

@@ -246,8 +246,8 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept {
 ///                        the new one. store(a, v) does both
 ///   undo()               the volatile undo log, for an engine that stores by itself after own(a)
 ///   direct()             reads and writes are plain
-///   alone()              in an update: no other thread writes, and none copies but by copy(), which
-///                        waits for its end
+///   alone()              in an update: no other thread writes, and none copies but by copy(),
+///                        which waits for its end
 ///   commit(f)            calls f(id) once, then publishes the writes (Htm: in the opposite order);
 ///                        throws Conflict before f, never after
 ///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what
