@@ -130,9 +130,9 @@ class PerdureHost : public HostDefaults {
     return receipt.value();
   }
   /// The calling thread's newest transaction, and the id up to which its own are known to be
-  /// durable. In mode async that is the pool's durable id. In the other modes update() returns when it is
-  /// durable. The pool's durable id is less then while another thread, perhaps one that is off the
-  /// processor, is in a commit with a smaller id: that is no part of this thread's latency.
+  /// durable. In mode async that is the pool's durable id. In the other modes update() returns when
+  /// it is durable: then the pool's durable id is less while another thread, perhaps one that is
+  /// off the processor, is in a commit with a smaller id, which is no part of this one's latency.
   [[nodiscard]] std::uint64_t newest() const noexcept { return newest_; }
   [[nodiscard]] std::uint64_t durable() {
     return durability_ == perdure::async ? pool_->durable_id() : newest_;
