@@ -79,7 +79,7 @@ void SoftWrapLocal<Tm>::wait_for_log_space(Transaction& transaction, LogSpace ne
   Status s = checkpoint_up_to(log.last_id());
   if (s.ok()) {
     log.begin_bucket(0, bulk_.checkpoint_id());  // SOFTWRAP-2
-    // mutant: softwrap-local-base-fence
+    // mutant: softwrap-local-base-fence, call softwrap-local-base-fence
     // WRAPLOG-2 (papers/softwrap/wrap_log.hpp): before another thread's wrap is streamed to it.
     s = core_.medium.fence();
   }

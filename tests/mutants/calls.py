@@ -53,6 +53,10 @@ EXPLAINED = {
         "only a pool of an earlier build needs it, and the explorer's programs make their own; a"
         " mutant of the table stands for it"
     ),
+    "softwrap-local-base-fence": (
+        "only a wrap of another thread on the same log needs it, and the explorer's programs have"
+        " one thread; the table's mutant of the same fence is explained so, too"
+    ),
     "wrap-id-fence": (
         "only a bucket that another thread begins again needs it, and the explorer's programs have"
         " one thread; a mutant of the table stands for it"

@@ -206,18 +206,20 @@ class CommandLines(Scratch):
                 made.learn_calls()
                 made.learn_engines()
                 extra = made.with_engines(["perdure/engine/undo/undo.hpp"])
-                self.assertEqual(made.run("explorer", extra=["--omit", "fence:0x1", *extra]), "")
+                omitted = ["--omit", "fence:0x1", *extra]
+                self.assertEqual(made.run("explorer", extra=omitted), "")
+                self.assertEqual(made.run("explorer", extra=omitted, less=3), "")
             self.assertEqual(made.engines, ["shadow", "undo"])
             given = [json.loads(line) for line in (self.root / "given").read_text().splitlines()]
             (self.root / "given").unlink()
-            self.assertEqual(len(given), 4)
+            self.assertEqual(len(given), 5)
             for arguments in given:
                 options = [a for a in arguments if a.startswith("--")]
                 self.assertEqual(len(options), len(set(options)), arguments)
             distinct = [a[a.index("--distinct") + 1] for a in given]
-            self.assertEqual(distinct, ["17", "1000", "1", "17"])
+            self.assertEqual(distinct, ["17", "1000", "1", "17", "5"])
             engines = [a[a.index("--engine") + 1] if "--engine" in a else "" for a in given]
-            self.assertEqual(engines, [engine, engine, engine, engine or "undo"])
+            self.assertEqual(engines, [engine, engine, engine, *[engine or "undo"] * 2])
 
 
 class Run(Scratch):
@@ -232,6 +234,7 @@ class Run(Scratch):
             Mutant("a", {"x": op.leave_out()}, by="ring"),
             Mutant("b", {"y": op.leave_out()}, by="fuzz", explained="why"),
         )
+        self.less = {}  # of each program's last run
         self.call = "fence at perdure/a.cpp:5"
         reached = {("fence", "perdure/a.cpp:5"): ["0x1"]}
         self.built = []
@@ -240,7 +243,7 @@ class Run(Scratch):
             (runner, "build", lambda copy, jobs, wanted: self.built.append(wanted)),
             (runner.calls, "reached", lambda *_: reached),
             (runner.calls, "explained", lambda _: {}),
-            (runner.Gate, "program", lambda _, by: (by, [])),
+            (runner.Gate, "program", lambda _, by, less=1: (by, [])),
             (runner.Gate, "learn_engines", lambda _: None),
         ):
             patch = mock.patch.object(target, name, value)
@@ -252,7 +255,8 @@ class Run(Scratch):
         made = runner.Gate(self.root, self.root / "work", self.results(), only)
         ran = []
 
-        def run(by, extra=(), mutant=-1):
+        def run(by, extra=(), mutant=-1, less=1):
+            self.less[by] = less
             ran.append((by, mutant if not extra else extra[1]))
             if mutant == -1 and not extra:
                 return answers.get("without", "")
@@ -292,6 +296,16 @@ class Run(Scratch):
         self.work(made, resume=False)
         self.assertEqual(len(ran), 6)
 
+    def test_the_explorer_looks_less_where_a_survivor_is_expected(self):
+        call = ("explorer", "fence:0x1")
+        for why, less in (({}, 1), ({"perdure/a.cpp:5": "why"}, runner.LESS_WHERE_EXPLAINED)):
+            with mock.patch.object(runner.calls, "explained", lambda _, why=why: why):
+                made, _ = self.gate({call: ""}, only="^perdure")
+                self.work(made, resume=False)
+            self.assertEqual(self.less, {"explorer": less})
+            self.assertEqual([row["explained"] for row in made.results.rows.values()],
+                             list(why.values()) or [""])
+
     def test_two_are_tried_at_once(self):
         both = threading.Barrier(2, timeout=30)
 
@@ -326,13 +340,13 @@ class Run(Scratch):
         stuck = [sys.executable, ["-c", "import time; time.sleep(60)"]]
         with (
             mock.patch.object(runner, "LONGEST", 0.2),
-            mock.patch.object(made, "program", lambda _: slow),
+            mock.patch.object(made, "program", lambda *_: slow),
             contextlib.redirect_stderr(io.StringIO()),
         ):
             made.run_without_any("ring")
             self.assertGreater(made.limit("ring"), 1.5)
             self.assertEqual(made.run("ring", mutant=0), "")
-            with mock.patch.object(made, "program", lambda _: stuck):
+            with mock.patch.object(made, "program", lambda *_: stuck):
                 self.assertEqual(made.run("ring", mutant=0), "ring hangs")
 
     def test_a_program_that_is_ended_from_outside_has_no_verdict(self):
@@ -340,7 +354,7 @@ class Run(Scratch):
         (self.root / runner.BUILD).mkdir(parents=True)
         for number, found in ((signal.SIGTERM, None), (signal.SIGSEGV, "ring ends with -11")):
             kill = [sys.executable, ["-c", f"import os; os.kill(os.getpid(), {number:d})"]]
-            with mock.patch.object(made, "program", lambda _, kill=kill: kill):
+            with mock.patch.object(made, "program", lambda *_, kill=kill: kill):
                 if found is None:
                     with self.assertRaisesRegex(SystemExit, "ended by signal 15"):
                         made.run("ring")

@@ -25,6 +25,8 @@ BUILD = "build/dev"
 # without any mutant on this machine, if that is longer. A program without any mutant has longer.
 LONGEST = 600
 WITHOUT_ANY = 3600
+# A survivor costs the explorer the most. Where one is expected, it looks at so many times less.
+LESS_WHERE_EXPLAINED = 3
 
 
 def say(text):
@@ -73,10 +75,10 @@ class Gate:
         self.took = {}  # seconds of each program without any mutant
         self.tried = []
 
-    def program(self, by):
+    def program(self, by, less=1):
         target, arguments = PROGRAMS[by]
         if by == "explorer":
-            arguments = self.explorer_arguments(self.results.settings["distinct"])
+            arguments = self.explorer_arguments(self.results.settings["distinct"] // less)
         if by not in self.built:
             found = [path for path in (self.copy / BUILD).rglob(target) if path.is_file()]
             if len(found) != 1:
@@ -108,9 +110,9 @@ class Gate:
             sys.exit(f"mutants: {by} fails without any mutant: {found}")
         self.took[by] = time.monotonic() - start
 
-    def run(self, by, extra=(), mutant=-1):
+    def run(self, by, extra=(), mutant=-1, less=1):
         """Returns what found the mutant, or "" if nothing did."""
-        program, arguments = self.program(by)
+        program, arguments = self.program(by, less)
         command = [
             *(["setarch", os.uname().machine, "-R"] if shutil.which("setarch") else []),
             program,
@@ -210,7 +212,8 @@ class Gate:
                             "--omit",
                             ",".join(f"{call}:{a}" for a in addresses),
                             *self.with_engines([line]),
-                        ]
+                        ],
+                        "less": LESS_WHERE_EXPLAINED if line in why else 1,
                     },
                     why.get(line, ""),
                 )
@@ -218,6 +221,7 @@ class Gate:
             how = {"mutant": number}
             if mutant.by == "explorer":
                 how["extra"] = self.with_engines(self.sites[name].file for name in mutant.edits)
+                how["less"] = LESS_WHERE_EXPLAINED if mutant.explained else 1
             yield self.written[number], "written", mutant.by, how, mutant.explained
 
     def learn_calls(self):
