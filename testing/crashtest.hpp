@@ -81,8 +81,8 @@ struct Plan {
   bool shrink = true;
   /// Functions that may keep the pool's own threads in step with the seed
   /// (tests/crash/scheduler.hpp), called before the program, after it, and at each event of the
-  /// medium. Without them a pool of the pipelined order has a thread that runs freely,
-  /// and two runs may differ.
+  /// medium. Without them a pool's own thread runs freely (in the pipelined order;
+  /// in the strict one, where ShadowOptions::helper is on), and two runs may differ.
   void (*start)(std::uint64_t seed) = nullptr;
   /// See start.
   void (*stop)() = nullptr;

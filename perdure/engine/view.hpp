@@ -72,7 +72,9 @@ class Marks {
   [[gnu::always_inline]] static void mark_alone(std::uint64_t* words,
                                                 std::uint64_t offset) noexcept {
     std::uint64_t* const word = words + (offset >> 12);
-    __atomic_store_n(word, *word | std::uint64_t{1} << (offset >> 6 & 63), __ATOMIC_RELAXED);
+    // The exchange in take() may come between the two (BESIDE-1).
+    const std::uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    __atomic_store_n(word, seen | std::uint64_t{1} << (offset >> 6 & 63), __ATOMIC_RELAXED);
   }
   void mark(std::uint64_t offset, std::uint64_t n, bool alone) const noexcept {
     for (std::uint64_t at = offset & ~63ULL; at < offset + n; at += 64) mark(at, alone);

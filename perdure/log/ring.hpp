@@ -11,8 +11,8 @@
 // RING-2 The head moves only after what lies below it is durable in the data region and the header
 // says so (the caller publishes first).
 // RING-3 Ids rise along a ring.
-// Thread safety: one thread at a time appends; any thread calls head, tail, used
-// and fits; the checkpointer calls release.
+// Thread safety: one thread at a time appends; any thread calls head, tail, used and fits; the
+// checkpointer calls release.
 #pragma once
 
 #include <atomic>

@@ -161,16 +161,16 @@ class OrecTransactionBase {
   };
   // Only the owner stores to `active`.
   [[gnu::always_inline]] void leave() noexcept {
-    // even; pairs with the waits in set_bias() and begin_slow()
+    // even; pairs with the waits in set_bias(), begin_slow() and copy_beside()
     slot_.end(slot_.active.load(std::memory_order_relaxed) + 1);
   }
   [[gnu::always_inline]] void enter() noexcept {
     // odd
     slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    // pairs with set_bias()'s heavy fence
+    // pairs with the heavy fences in keep_others_out() and copy_beside()
     light_fence();
   }
-  // So often is a batch copied beside a bias before it is revoked instead.
+  // The attempts to copy a batch beside a bias, before the bias is revoked.
   static constexpr int turns_beside = 4;
   // Returns the slot of another thread that has the exclusive bias, with `change` held; or null,
   // without it.
@@ -316,7 +316,7 @@ struct OrecTm {
     }
 
     void keep(std::uint64_t* a) { undo_.push(a, *a); }
-    // A release store: a reader that sees it sees the orec owned.
+    // A release store: a reader that sees it sees the orec owned, and copy_words() the slot active.
     void put(std::uint64_t* a, std::uint64_t v) noexcept { store_word(a, v); }
     void store(std::uint64_t* a, std::uint64_t v) {
       keep(a);

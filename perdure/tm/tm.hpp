@@ -48,7 +48,8 @@ struct alignas(128) Slot {
   /// Called by the slot's thread: its transaction has ended, or has not begun after all. `even` is
   /// the next value of `active`.
   [[gnu::always_inline]] void end(std::uint64_t even) noexcept {
-    active.store(even, std::memory_order_release);  // pairs with the acquire in wait_until_outside
+    // pairs with the acquires in wait_until_outside and wait_for_an_end
+    active.store(even, std::memory_order_release);
     waiters.notify();
   }
   /// Called by any other thread: returns when the slot is between transactions. Blocks if that

@@ -4,9 +4,14 @@
 // with the bias, and when the pool has no thread of its own at all.
 #include "perdure/engine/shadow/helper.hpp"
 
+#include <gmock/gmock.h>
+
+#include <array>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "perdure/engine/shadow/instances.hpp"
 #include "tests/engine/suite.hpp"
@@ -91,8 +96,7 @@ TYPED_TEST(HelperTest, MakesTheCheckpointOfALogThatIsHalfFull) {
   EXPECT_TRUE(pool.check().ok());
 }
 
-// The committing thread does not wait for the helper. A kill in between loses nothing.
-TYPED_TEST(HelperTest, WhatItHasNotDoneTheCommittingThreadDoes) {
+TYPED_TEST(HelperTest, AKillBesideItLosesNothing) {
   std::vector<std::uint64_t> model(words);
   const std::string copy = this->scratch_.path("copy");
   {
@@ -119,7 +123,7 @@ TYPED_TEST(HelperTest, SwitchedOffThePoolHasNoThread) {
   const std::size_t before = threads_here();
   auto pool = TestPool<TypeParam>::open(this->path_, options(Use::off));
   while (pool.stats().checkpoints < 2) add(pool, 0, 977);
-  EXPECT_EQ(before, threads_here());
+  EXPECT_GE(before, threads_here());
   EXPECT_EQ(0U, pool.stats().helped_checkpoints);
 }
 
@@ -127,7 +131,7 @@ TYPED_TEST(HelperTest, ASmallLogHasNoneUnlessToldTo) {
   const std::size_t before = threads_here();
   auto pool = TestPool<TypeParam>::open(this->path_, options(Use::automatic, 64 << 10));
   while (pool.stats().checkpoints < 4) add(pool, 0, 977);
-  EXPECT_EQ(before, threads_here());
+  EXPECT_GE(before, threads_here());
 }
 
 TYPED_TEST(HelperTest, WithALimitOfMemoryThereIsNone) {
@@ -136,7 +140,7 @@ TYPED_TEST(HelperTest, WithALimitOfMemoryThereIsNone) {
   o.max_resident = 1 << 20;
   auto pool = TestPool<TypeParam>::open(this->path_, o);
   while (pool.stats().checkpoints < 2) add(pool, 0, 977);
-  EXPECT_EQ(before, threads_here());
+  EXPECT_GE(before, threads_here());
 }
 
 // Its automatic choice is one or the other; whichever it is, checkpoints are made.
@@ -177,7 +181,7 @@ TEST(Helper, WithoutIsolationThereIsNone) {
   o.isolation = Isolation::caller;
   auto pool = TestPool<shadow_none>::open(scratch.path(), o);
   while (pool.stats().checkpoints < 2) add(pool, 0, 977);
-  EXPECT_EQ(before, threads_here());
+  EXPECT_GE(before, threads_here());
 }
 
 TEST(Helper, AValueThatIsNoneIsRefused) {
@@ -188,17 +192,46 @@ TEST(Helper, AValueThatIsNoneIsRefused) {
   EXPECT_THAT(pool.status().message(), ::testing::HasSubstr("ShadowOptions::helper 9"));
 }
 
-TEST(Helper, RestsForSomeCheckpointsAndTriesAgain) {
-  engine::shadow::Helper always(Use::on);
-  EXPECT_TRUE(always.wanted());
-  EXPECT_FALSE(always.asked());
-  always.ask();
-  EXPECT_TRUE(always.asked());
-  always.begin();
-  EXPECT_FALSE(always.asked());
-  always.end(true);
-  EXPECT_TRUE(always.wanted());
-  EXPECT_EQ(1U, always.checkpoints());
+using engine::shadow::Helper;
+std::chrono::nanoseconds said{0};
+std::optional<std::chrono::nanoseconds> says() noexcept { return said; }
+std::optional<std::chrono::nanoseconds> says_nothing() noexcept { return {}; }
+void help(Helper& helper, std::chrono::nanoseconds waits, bool works = true) {
+  helper.ask();
+  EXPECT_TRUE(helper.asked());
+  helper.begin();
+  EXPECT_FALSE(helper.asked());
+  said += waits;
+  helper.end(works, works);
+}
+
+TEST(Helper, ThatHadToWaitRestsForFifteenCheckpoints) {
+  Helper helper(Use::automatic, says);
+  if (!helper.wanted()) GTEST_SKIP() << "one processor";
+  help(helper, 0s);
+  EXPECT_TRUE(helper.wanted());
+  help(helper, 1h, false);
+  EXPECT_TRUE(helper.wanted()) << "there was nothing to do";
+  help(helper, 1h);
+  for (int i = 0; i < Helper::rest; ++i) {
+    EXPECT_FALSE(helper.wanted());
+    helper.one_less_to_rest();
+  }
+  EXPECT_TRUE(helper.wanted());
+  EXPECT_EQ(2U, helper.checkpoints());
+}
+
+TEST(Helper, WhoseWaitingIsNotKnownMakesNoMore) {
+  Helper helper(Use::automatic, says_nothing);
+  help(helper, 0s);
+  for (int i = 0; i < 2 * Helper::rest; ++i) helper.one_less_to_rest();
+  EXPECT_FALSE(helper.wanted());
+}
+
+TEST(Helper, ThatIsOnIsAlwaysWanted) {
+  Helper helper(Use::on, says);
+  help(helper, 1h);
+  EXPECT_TRUE(helper.wanted());
 }
 
 }  // namespace

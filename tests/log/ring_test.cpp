@@ -313,20 +313,22 @@ TEST(Ring, UsedIsOfOneInstantBesideAppendsAndReleases) {
   constexpr std::uint64_t bytes = 4096;
   RingOnMedium r(bytes);
   std::atomic<bool> stop{false};
-  std::uint64_t wrong = 0, asked = 0, example = 0;
+  std::atomic<std::uint64_t> asked{0};
+  std::uint64_t wrong = 0, example = 0;
   std::thread asker([&] {
     for (; !stop; ++asked) {
       const std::uint64_t used = r.ring.used();
       if (used > bytes) ++wrong, example = used;
     }
   });
+  while (asked == 0) std::this_thread::yield();
   for (std::uint64_t id = 1; id <= 200000 / scale; ++id) {
     r.append(id, 1);
     r.ring.release(r.ring.tail());
   }
   stop = true;
   asker.join();
-  EXPECT_EQ(0U, wrong) << "of " << asked << ", such as " << example << " of " << bytes << " bytes";
+  EXPECT_EQ(0U, wrong) << "of " << asked.load() << ", such as " << example << " of " << bytes << " bytes";
 }
 
 TEST(Ring, AFailedAppendMovesNothing) {

@@ -23,8 +23,9 @@ bool has_one_processor() noexcept {
   return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) < 2;
 }
 
-// How long the calling thread was ready to run and did not; none if the kernel does not say.
-std::optional<std::chrono::nanoseconds> waited() noexcept {
+}  // namespace
+
+std::optional<std::chrono::nanoseconds> Helper::waited() noexcept {
   const int file = base::open_file("/proc/thread-self/schedstat", O_RDONLY);
   if (file < 0) return {};
   char text[96];
@@ -39,11 +40,11 @@ std::optional<std::chrono::nanoseconds> waited() noexcept {
   return std::chrono::nanoseconds(ready);
 }
 
-}  // namespace
-
-Helper::Helper(ShadowOptions::Helper use) noexcept
-    : measures_(use == ShadowOptions::Helper::automatic) {
-  if (measures_ && has_one_processor()) resting_.store(for_ever, std::memory_order_relaxed);
+Helper::Helper(ShadowOptions::Helper use, Waited* measure) noexcept
+    : measure_(use == ShadowOptions::Helper::automatic ? measure : nullptr) {
+  // Then no thread is started.
+  if (measure_ != nullptr && has_one_processor())
+    resting_.store(for_ever, std::memory_order_relaxed);
 }
 
 void Helper::one_less_to_rest() noexcept {
@@ -53,18 +54,20 @@ void Helper::one_less_to_rest() noexcept {
 
 void Helper::begin() noexcept {
   asked_.store(false, std::memory_order_relaxed);
-  if (!measures_) return;
-  const auto before = waited();
-  if (!before) return resting_.store(for_ever, std::memory_order_relaxed);
+  if (measure_ == nullptr) return;
+  const auto before = measure_();
+  // The thread has the processors of the one that has woken it first.
+  if (!before || has_one_processor()) return resting_.store(for_ever, std::memory_order_relaxed);
   waited_ = *before;
   begun_ = std::chrono::steady_clock::now();
 }
 
-void Helper::end(bool finished) noexcept {
-  if (finished) checkpoints_.fetch_add(1, std::memory_order_relaxed);
-  if (!measures_ || !wanted()) return;
+void Helper::end(bool worked, bool finished) noexcept {
+  // The release pairs with checkpoints(): finish_checkpoint() has counted this one, too.
+  if (finished) checkpoints_.fetch_add(1, std::memory_order_release);
+  if (measure_ == nullptr || !worked || !wanted()) return;
   const auto took = std::chrono::steady_clock::now() - begun_;
-  const auto after = waited();
+  const auto after = measure_();
   if (after && *after - waited_ > took / 8) resting_.store(rest, std::memory_order_relaxed);
 }
 

@@ -13,7 +13,7 @@ namespace perdure {
 /// Options of the default engine and its variants: `options.engine_options = ShadowOptions{...}`.
 /// Thread safety: a value.
 struct ShadowOptions {
-  /// Which thread makes a pool's checkpoints on memory. (On files it is always the pool's own.)
+  /// Which thread makes a pool's checkpoints on memory. (On files it is the pool's own.)
   enum class Helper : std::uint8_t {
     /// The pool's own thread where a processor is idle, which is measured while the pool runs, and
     /// the log has 1 MiB or more for each writer; otherwise the threads that commit.
@@ -22,7 +22,8 @@ struct ShadowOptions {
     on    ///< the pool's own thread, if one can be started
   };
   /// Whatever it says, the threads that commit do what has not been done when a log is three
-  /// quarters full. With Options::max_resident, and without isolation by the pool, they do it all.
+  /// quarters full. The pool's own thread may use the processors of the thread whose commit starts
+  /// it. With Options::max_resident, and without isolation by the pool, they do it all.
   Helper helper = Helper::automatic;
 
   /// Returns ok, or `invalid` for a value that is none of Helper.

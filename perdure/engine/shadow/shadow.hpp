@@ -67,15 +67,14 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   static constexpr std::uint64_t never = ~std::uint64_t{0};
 
   [[nodiscard]] std::uint64_t last_recorded() const noexcept { return tm::last_id<Tm>(tm_); }
-  void slice(Transaction& transaction, bool all);
+  void slice(Transaction& transaction, bool all, std::uint64_t needed = 0);
   bool step_locked(Transaction& transaction, std::size_t pages);
   bool slice_locked(Transaction& transaction, std::size_t pages);
   void note_pages(Transaction& transaction) noexcept;
   Status finish_checkpoint();
   [[nodiscard]] bool sleeps_at_once() const noexcept { return strict_; }
-  bool leaves_to_helper(Transaction& transaction, std::uint64_t used);
+  bool leaves_to_helper(Transaction& transaction);
   bool help();
-  [[nodiscard]] bool log_is_due() const noexcept;
   bool follow_log(std::chrono::microseconds nap);
   [[nodiscard]] bool nothing_to_follow() const noexcept {
     return !log_is_half_full() && !above_limit() && !(helper_ && helper_->asked());

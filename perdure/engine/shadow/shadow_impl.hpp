@@ -39,7 +39,7 @@ Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& r
     const Use use = config.options.template get<ShadowOptions>().helper;
     // A copy by another thread must leave the transactions of the others as they are.
     if (strict_ && tm::copies_beside<Tm> && !resident_ && use != Use::off &&
-        (use == Use::on || rings_[0].bytes() >= Helper::least_log))
+        (use == Use::on || rings_[0].bytes() >= Helper::min_log))
       helper_ = std::make_unique<Helper>(use);
   }
   EngineBase::show_stats(*this);
@@ -85,9 +85,10 @@ Status Shadow<Tm>::wait(std::uint64_t id) {
   return {};
 }
 
-// Does one slice, or all that is left, in a thread that is between transactions.
+// Does one slice, or all that is left, in a thread that is between transactions. `needed`: nothing
+// is done if so many bytes of the transaction's log are free by now.
 template <class Tm>
-void Shadow<Tm>::slice(Transaction& transaction, bool all) {
+void Shadow<Tm>::slice(Transaction& transaction, bool all, std::uint64_t needed) {
   log::Ring& ring = *transaction.ring_;
   const bool over = resident_ && resident_->over();
   if (!all && !over && !commits_do_slices()) {  // only because of the limit
@@ -96,7 +97,7 @@ void Shadow<Tm>::slice(Transaction& transaction, bool all) {
   }
   // More copies are made only when some have been given back.
   all |= over;
-  if (!all && leaves_to_helper(transaction, ring.used())) return;
+  if (!all && leaves_to_helper(transaction)) return;
   std::unique_lock lock(checkpointing_, std::defer_lock);
   if (all)
     lock.lock();
@@ -105,6 +106,7 @@ void Shadow<Tm>::slice(Transaction& transaction, bool all) {
     return;
   }
   if (core_.state() & EngineBase::poisoned_bit) return;
+  if (needed != 0 && ring.fits(needed)) return;
   const std::uint64_t trigger = ring.head() + full_at(ring);
   if (!all && !checkpoint_->active() && ring.tail() < trigger && !slices_for_limit()) {
     // Another thread's checkpoint has truncated the log meanwhile.
@@ -137,8 +139,9 @@ void Shadow<Tm>::slice(Transaction& transaction, bool all) {
 // has not done when the log is three quarters full, the threads that commit do. Returns whether
 // this thread has nothing to do.
 template <class Tm>
-bool Shadow<Tm>::leaves_to_helper(Transaction& transaction, std::uint64_t used) {
+bool Shadow<Tm>::leaves_to_helper(Transaction& transaction) {
   const log::Ring& ring = *transaction.ring_;
+  const std::uint64_t used = ring.used();
   if (!helper_ || used >= full_at(ring)) return false;
   const bool due = used >= due_at(ring);
   if (due && helper_->wanted()) {
@@ -149,30 +152,32 @@ bool Shadow<Tm>::leaves_to_helper(Transaction& transaction, std::uint64_t used) 
   return true;
 }
 
-// The pool's own thread makes the checkpoint that was asked for, beside the threads that commit,
-// which may do slices of it, too.
+// The pool's own thread makes the checkpoint that was asked for, beside the threads that commit. It
+// leaves the rest to them when a log is three quarters full: they have to slow down then.
 template <class Tm>
 bool Shadow<Tm>::help() {
-  // Some 100 us at most, for which a thread that wants to take the bias may have to wait.
+  // 512 KiB at most: a thread that wants to take the bias may have to wait for such a slice.
   constexpr std::size_t pages = 128;
+  const auto a_log_has = [this](auto&& bytes_of) {
+    for (std::size_t i = 0; i < rings_.size(); ++i)
+      if (rings_[i].used() >= bytes_of(rings_[i])) return true;
+    return false;
+  };
   helper_->begin();
-  bool finished = false;
-  for (bool more = true, first = true; more; first = false) {
+  bool worked = false, finished = false;
+  for (bool more = true; more;) {
     const std::lock_guard lock(checkpointing_);
     if (core_.state() != 0) break;
-    if (!checkpoint_->active() && !(first && log_is_due())) break;
+    if (!checkpoint_->active() &&
+        (worked || !a_log_has([this](const log::Ring& r) { return due_at(r); })))
+      break;
+    if (worked && a_log_has(full_at)) break;
     more = slice_locked(transaction(), pages);
+    worked = true;
     finished = !more && core_.state() == 0;
   }
-  helper_->end(finished);
+  helper_->end(worked, finished);
   return true;
-}
-
-template <class Tm>
-bool Shadow<Tm>::log_is_due() const noexcept {
-  for (std::size_t i = 0; i < rings_.size(); ++i)
-    if (rings_[i].used() >= due_at(rings_[i])) return true;
-  return false;
 }
 
 // A slice of a checkpoint, or, where none is in progress, of giving memory back. Returns whether
@@ -199,8 +204,8 @@ bool Shadow<Tm>::slice_locked(Transaction& transaction, std::size_t pages) {
   const auto clock = [this] { return tm_.domain.clock.load(std::memory_order_acquire); };
   const auto step =
       checkpoint_->slice(transaction.tm_, pages, strict_, clock, [this]() -> std::uint64_t {
-        // Strict order: a commit whose fence failed has poisoned the core before its writes could
-        // be copied. Nothing of it may reach the data region (CKPT-1).
+        // Strict order: a commit whose fence failed has poisoned the core before a copy of its
+        // writes counts (BESIDE-2). Nothing of it may reach the data region (CKPT-1).
         return !strict_ ? writer_.durable() : core_.state() & EngineBase::poisoned_bit ? 0 : 1;
       });
   // This thread's streams must be durable before the header says so, and another thread may finish
@@ -249,9 +254,8 @@ void Shadow<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
     if (lack == Lack::volatile_log) return;  // it is empty now
   }
   const log::Ring& ring = *transaction.ring_;
-  if (ring.used() + bytes > ring.bytes()) slice(transaction, true);
   // The first one may have been the rest of an older checkpoint.
-  if (ring.used() + bytes > ring.bytes()) slice(transaction, true);
+  for (int i = 0; i < 2 && !ring.fits(bytes); ++i) slice(transaction, true, bytes);
   std::this_thread::yield();
 }
 
@@ -277,7 +281,9 @@ bool Shadow<Tm>::follow_log(std::chrono::microseconds /*nap*/) {
     if (helper_) return help();
     slice(transaction(), true);
     return true;
-  } catch (const std::bad_alloc&) {  // the background thread tries again after a nap
+  } catch (const std::bad_alloc&) {
+    // On a file the background thread tries again after a nap; on memory the threads that commit
+    // do, at three quarters of a log.
     return false;
   }
 }
@@ -286,10 +292,10 @@ template <class Tm>
 Stats Shadow<Tm>::stats() {
   Stats s;
   this->fill(s);
+  if (helper_) s.helped_checkpoints = helper_->checkpoints();  // no more than all that follow
   s.checkpoint_id = checkpoint_id_.load(std::memory_order_relaxed);
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
   if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
-  if (helper_) s.helped_checkpoints = helper_->checkpoints();
   if (resident_) s.shadow_pages = resident_->pages(), s.evictions = resident_->given_back();
   return s;
 }
