@@ -173,18 +173,23 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
     this->throw_log_full({0, Lack::nothing});
   }
 
-  // A function of its own, the last call of both that call it: so it has the one inlined copy of
-  // commit_strict(), and a call in the middle of commit() does not cost every commit the saving of
-  // registers.
-  [[gnu::noinline]] std::uint64_t commit_record(Durability durability) {
+  // Functions of their own, the last calls of those that call them: so commit_strict() is inlined
+  // once, and what the pipelined order or a special commit needs does not cost a strict commit the
+  // saving of registers.
+  std::uint64_t commit_record(Durability durability) {
+    return engine_.strict_ ? commit_strict_record() : commit_pipelined_record(durability);
+  }
+  [[gnu::noinline]] std::uint64_t commit_strict_record() {
     if (core_.forked()) core_.refuse();
-    const auto drawn = [](std::uint64_t) {};
-    const auto ended = [] {};
-    const bool strict = engine_.strict_;
-    if (strict && this->take_ring()) next_slice_ = 0;
-    const std::uint64_t id = strict ? this->commit_strict(drawn, ended)
-                                    : this->commit_pipelined(durability, drawn, ended);
-    if ((strict || !core_.config.fence_is_sync || special_ != 0) &&
+    if (this->take_ring()) next_slice_ = 0;
+    const std::uint64_t id = this->commit_strict([](std::uint64_t) {}, [] {});
+    if (__builtin_expect(ring_->tail() >= next_slice_, 0)) engine_.slice(*this, false);
+    return id;
+  }
+  [[gnu::noinline]] std::uint64_t commit_pipelined_record(Durability durability) {
+    if (core_.forked()) core_.refuse();
+    const std::uint64_t id = this->commit_pipelined(durability, [](std::uint64_t) {}, [] {});
+    if ((!core_.config.fence_is_sync || special_ != 0) &&
         __builtin_expect(ring_->tail() >= next_slice_, 0))
       engine_.slice(*this, false);
     return id;
