@@ -79,7 +79,7 @@ TYPED_TEST(HelperTest, MakesTheCheckpointOfALogThatIsHalfFull) {
   {
     auto pool = TestPool<TypeParam>::open(this->path_, options(Use::on));
     for (std::uint64_t n = 1; n <= 3; ++n) {
-      for (Stats now = pool.stats(); now.log_used < ring / 2 && now.helped_checkpoints < n;
+      for (Stats now = pool.stats(); now.log_used < ring / 2 && now.checkpoints < n;
            now = pool.stats())
         add(pool, n * 7, 977);
       ASSERT_TRUE(comes([&] { return pool.stats().helped_checkpoints == n; }))

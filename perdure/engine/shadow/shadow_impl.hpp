@@ -141,14 +141,17 @@ void Shadow<Tm>::slice(Transaction& transaction, bool all, std::uint64_t needed)
 template <class Tm>
 bool Shadow<Tm>::leaves_to_helper(Transaction& transaction) {
   const log::Ring& ring = *transaction.ring_;
-  const std::uint64_t used = ring.used();
+  // Before the helper is asked, which may move it at once: this log would then be seen again only
+  // when it is three quarters full.
+  const std::uint64_t head = ring.head();
+  const std::uint64_t used = ring.tail() - head;
   if (!helper_ || used >= full_at(ring)) return false;
   const bool due = used >= due_at(ring);
   if (due && helper_->wanted()) {
     helper_->ask();
     (void)background_.notify();
   }
-  transaction.next_slice_ = ring.head() + (due ? full_at(ring) : due_at(ring));
+  transaction.next_slice_ = head + (due ? full_at(ring) : due_at(ring));
   return true;
 }
 
