@@ -16,6 +16,7 @@
 #include "perdure/engine/shadow/instances.hpp"
 #include "tests/engine/suite.hpp"
 #include "tests/pool/pool_test.hpp"
+#include "tests/support/comes.hpp"
 
 namespace perdure::test {
 namespace {
@@ -55,14 +56,6 @@ std::size_t threads_here() {
   std::size_t n = 0;
   for ([[maybe_unused]] const auto& e : std::filesystem::directory_iterator("/proc/self/task")) ++n;
   return n;
-}
-template <class Done>
-bool comes(Done&& done) {
-  for (const auto end = std::chrono::steady_clock::now() + 50s; !done();) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
 }
 
 template <class Engine>

@@ -15,6 +15,7 @@
 
 #include "tests/engine/suite.hpp"
 #include "tests/pool/pool_test.hpp"
+#include "tests/support/comes.hpp"
 
 namespace perdure::test {
 namespace {
@@ -41,16 +42,6 @@ std::map<int, std::uint64_t> wake_ups() {
   }
   ::closedir(tasks);
   return all;
-}
-
-/// Whether done() becomes true within a minute.
-template <class Done>
-bool comes(Done&& done) {
-  for (const auto end = std::chrono::steady_clock::now() + 50s; !done();) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
 }
 
 /// Whether all other threads become idle: for a second none of them wakes.
