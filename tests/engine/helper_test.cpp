@@ -94,7 +94,7 @@ TYPED_TEST(HelperTest, AKillBesideItLosesNothing) {
   const std::string copy = this->scratch_.path("copy");
   {
     auto pool = TestPool<TypeParam>::open(this->path_, options(Use::on));
-    for (std::uint64_t i = 0; pool.stats().checkpoints < 20; ++i) {
+    for (std::uint64_t i = 0; pool.stats().checkpoints < 20 / scale; ++i) {
       add(pool, i * 7, 977);
       for (std::uint64_t k = 0; k < 64; ++k) ++model[(i * 7 + k * 977) % words];
     }
@@ -139,7 +139,7 @@ TYPED_TEST(HelperTest, WithALimitOfMemoryThereIsNone) {
 // Its automatic choice is one or the other; whichever it is, checkpoints are made.
 TYPED_TEST(HelperTest, ByMeasurementCheckpointsAreMadeToo) {
   auto pool = TestPool<TypeParam>::open(this->path_, options(Use::automatic));
-  while (pool.stats().checkpoints < 40) add(pool, 0, 977);
+  while (pool.stats().checkpoints < 40 / scale) add(pool, 0, 977);
   const Stats stats = pool.stats();
   EXPECT_LE(stats.helped_checkpoints, stats.checkpoints);
   this->RecordProperty("helped", static_cast<int>(stats.helped_checkpoints));
@@ -147,7 +147,7 @@ TYPED_TEST(HelperTest, ByMeasurementCheckpointsAreMadeToo) {
 
 // A second thread takes the bias away while the helper may be copying beside it.
 TYPED_TEST(HelperTest, TwoThreadsLoseNothing) {
-  constexpr std::uint64_t rounds = 20;
+  constexpr std::uint64_t rounds = 20 / scale;
   auto pool = TestPool<TypeParam>::open(this->path_, options(Use::on));
   std::uint64_t sum = 0;
   for (std::uint64_t n = 0; n < rounds; ++n) {
