@@ -328,7 +328,8 @@ TEST(Ring, UsedIsOfOneInstantBesideAppendsAndReleases) {
   }
   stop = true;
   asker.join();
-  EXPECT_EQ(0U, wrong) << "of " << asked.load() << ", such as " << example << " of " << bytes << " bytes";
+  EXPECT_EQ(0U, wrong) << "of " << asked.load() << ", such as " << example << " of " << bytes
+                       << " bytes";
 }
 
 TEST(Ring, AFailedAppendMovesNothing) {
