@@ -25,7 +25,8 @@ BUILD = "build/dev"
 # without any mutant on this machine, if that is longer. A program without any mutant has longer.
 LONGEST = 600
 WITHOUT_ANY = 3600
-# A survivor costs the explorer the most. Where one is expected, it looks at so many times less.
+# A survivor costs the explorer the most, because it judges all of its images. Where a survivor is
+# explained, its number of images is divided by this.
 LESS_WHERE_EXPLAINED = 3
 
 

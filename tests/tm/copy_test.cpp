@@ -5,7 +5,6 @@
 #include <array>
 #include <chrono>
 #include <optional>
-#include <vector>
 
 #include "perdure/tm/orec_tm.hpp"
 #include "tests/tm/other.hpp"
@@ -226,7 +225,7 @@ TEST_F(CopyTest, BesideRunningTransactions) {
   std::atomic<bool> stop{false};
   std::atomic<std::uint64_t> begun{0};
   std::uint64_t copies = 0, wrong = 0;
-  constexpr std::uint64_t failed = std::uint64_t{1} << 63;
+  constexpr std::uint64_t n = 200'000 / scale, failed = std::uint64_t{1} << 63;
   other->start([&](Transaction& c) {
     do {
       const std::uint64_t from = begun.load();
@@ -237,7 +236,7 @@ TEST_F(CopyTest, BesideRunningTransactions) {
     } while (!stop);
   });
   while (taken == 0) std::this_thread::yield();
-  for (std::uint64_t i = 1; i <= 200'000 / scale; ++i) {
+  for (std::uint64_t i = 1; i <= n; ++i) {
     const bool fails = i % 16 == 0;
     begun = i;
     me.begin(true);
@@ -245,14 +244,12 @@ TEST_F(CopyTest, BesideRunningTransactions) {
     store(me, 1, fails ? i | failed : i);
     if (fails) {
       me.rollback();
-      begun = i;
       me.begin(true);
       store(me, 0, i);
       store(me, 1, i);
     }
     me.commit([](std::uint64_t) {});
   }
-  const std::uint64_t n = 200'000 / scale;
   stop = true;
   other->wait();
   EXPECT_EQ(0U, wrong);

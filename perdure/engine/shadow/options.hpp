@@ -18,7 +18,7 @@ struct ShadowOptions {
     /// The pool's own thread where a processor is idle, which is measured while the pool runs, and
     /// the log has 1 MiB or more for each writer; otherwise the threads that commit.
     automatic,
-    off,  ///< the threads that commit; the pool starts no thread of its own
+    off,  ///< the threads that commit; no thread is started for checkpoints
     on    ///< the pool's own thread, if one can be started
   };
   /// Whatever it says, the threads that commit do what has not been done when a log is three

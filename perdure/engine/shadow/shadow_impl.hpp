@@ -85,8 +85,8 @@ Status Shadow<Tm>::wait(std::uint64_t id) {
   return {};
 }
 
-// Does one slice, or all that is left, in a thread that is between transactions. `needed`: nothing
-// is done if so many bytes of the transaction's log are free by now.
+// Does one slice, or all that is left, in a thread that is between transactions. If `needed` is not
+// 0 and the transaction's log has that much free space by now (in bytes), it does nothing.
 template <class Tm>
 void Shadow<Tm>::slice(Transaction& transaction, bool all, std::uint64_t needed) {
   log::Ring& ring = *transaction.ring_;
