@@ -18,7 +18,7 @@
 namespace perdure {
 
 /// The most fields that one struct may have: nest structs for more.
-inline constexpr std::size_t max_fields = 16;
+inline constexpr std::size_t max_fields = 64;
 
 namespace detail {
 
@@ -55,7 +55,7 @@ consteval bool takes_nested(std::index_sequence<B...>, std::index_sequence<N...>
 
 /// Enough for max_fields fields that include small arrays; the message for a longer array asks for
 /// std::array.
-inline constexpr std::size_t max_initialisers = 96;
+inline constexpr std::size_t max_initialisers = 160;
 
 /// The most initialisers that T takes.
 template <class T, std::size_t N = 0>
@@ -66,11 +66,23 @@ consteval std::size_t initialisers() {
     return N;
 }
 
+/// Whether the field at initialiser `At` takes a brace with N initialisers beside all others: an
+/// array does not, because its brace leaves too few fields for them.
+template <class T, std::size_t Total, std::size_t At, std::size_t N>
+consteval bool takes_all_beside() {
+  return takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<N>{},
+                         std::make_index_sequence<Total - At - 1>{});
+}
+
 /// How many of T's `total` initialisers the field at initialiser `At` takes: more than one when it
-/// is an array.
+/// is an array. Nearly every other field is recognised by the first two tests; the search that
+/// follows is slow to compile.
 template <class T, std::size_t Total, std::size_t At, std::size_t N = 2>
 consteval std::size_t span_at() {
   if constexpr (At + N > Total) {
+    return 1;
+  } else if constexpr (N == 2 && (takes_all_beside<T, Total, At, 1>() ||
+                                  takes_all_beside<T, Total, At, 2>())) {
     return 1;
   } else if constexpr (takes_nested<T>(std::make_index_sequence<At>{},
                                        std::make_index_sequence<N>{},
@@ -113,25 +125,50 @@ namespace detail {
 template <std::size_t N, class T, class F>
 constexpr decltype(auto) with_fields(T& object, F&& f) {
   // clang-format off
+#define PERDURE_1(x) x##0
+#define PERDURE_2(x) PERDURE_1(x), x##1
+#define PERDURE_3(x) PERDURE_2(x), x##2
+#define PERDURE_4(x) PERDURE_3(x), x##3
+#define PERDURE_5(x) PERDURE_4(x), x##4
+#define PERDURE_6(x) PERDURE_5(x), x##5
+#define PERDURE_7(x) PERDURE_6(x), x##6
+#define PERDURE_8(x) PERDURE_7(x), x##7
 #define PERDURE_WITH(...) { auto& [__VA_ARGS__] = object; return f(__VA_ARGS__); }
-  if constexpr (N == 1) PERDURE_WITH(a)
-  else if constexpr (N == 2) PERDURE_WITH(a, b)
-  else if constexpr (N == 3) PERDURE_WITH(a, b, c)
-  else if constexpr (N == 4) PERDURE_WITH(a, b, c, d)
-  else if constexpr (N == 5) PERDURE_WITH(a, b, c, d, e)
-  else if constexpr (N == 6) PERDURE_WITH(a, b, c, d, e, g)
-  else if constexpr (N == 7) PERDURE_WITH(a, b, c, d, e, g, h)
-  else if constexpr (N == 8) PERDURE_WITH(a, b, c, d, e, g, h, i)
-  else if constexpr (N == 9) PERDURE_WITH(a, b, c, d, e, g, h, i, j)
-  else if constexpr (N == 10) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k)
-  else if constexpr (N == 11) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k, l)
-  else if constexpr (N == 12) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k, l, m)
-  else if constexpr (N == 13) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k, l, m, o)
-  else if constexpr (N == 14) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k, l, m, o, q)
-  else if constexpr (N == 15) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k, l, m, o, q, r)
-  else if constexpr (N == 16) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k, l, m, o, q, r, s)
-  else return f();
+// For 1 to 8 fields more than those named by the other arguments, of which there are `Before`.
+#define PERDURE_EIGHT(Before, ...)                                               \
+  else if constexpr (N == Before + 1) PERDURE_WITH(__VA_ARGS__ PERDURE_1(z))     \
+  else if constexpr (N == Before + 2) PERDURE_WITH(__VA_ARGS__ PERDURE_2(z))     \
+  else if constexpr (N == Before + 3) PERDURE_WITH(__VA_ARGS__ PERDURE_3(z))     \
+  else if constexpr (N == Before + 4) PERDURE_WITH(__VA_ARGS__ PERDURE_4(z))     \
+  else if constexpr (N == Before + 5) PERDURE_WITH(__VA_ARGS__ PERDURE_5(z))     \
+  else if constexpr (N == Before + 6) PERDURE_WITH(__VA_ARGS__ PERDURE_6(z))     \
+  else if constexpr (N == Before + 7) PERDURE_WITH(__VA_ARGS__ PERDURE_7(z))     \
+  else if constexpr (N == Before + 8) PERDURE_WITH(__VA_ARGS__ PERDURE_8(z))
+#define PERDURE_16 PERDURE_8(a), PERDURE_8(b)
+#define PERDURE_32 PERDURE_16, PERDURE_8(c), PERDURE_8(d)
+#define PERDURE_48 PERDURE_32, PERDURE_8(e), PERDURE_8(g)
+  if constexpr (N == 0) return f();
+  PERDURE_EIGHT(0, )
+  PERDURE_EIGHT(8, PERDURE_8(a),)
+  PERDURE_EIGHT(16, PERDURE_16,)
+  PERDURE_EIGHT(24, PERDURE_16, PERDURE_8(c),)
+  PERDURE_EIGHT(32, PERDURE_32,)
+  PERDURE_EIGHT(40, PERDURE_32, PERDURE_8(e),)
+  PERDURE_EIGHT(48, PERDURE_48,)
+  PERDURE_EIGHT(56, PERDURE_48, PERDURE_8(h),)
+#undef PERDURE_48
+#undef PERDURE_32
+#undef PERDURE_16
+#undef PERDURE_EIGHT
 #undef PERDURE_WITH
+#undef PERDURE_8
+#undef PERDURE_7
+#undef PERDURE_6
+#undef PERDURE_5
+#undef PERDURE_4
+#undef PERDURE_3
+#undef PERDURE_2
+#undef PERDURE_1
   // clang-format on
 }
 
@@ -144,7 +181,7 @@ constexpr void for_each_field(T& object, F&& f) {
   constexpr std::size_t n = field_count<std::remove_const_t<T>>;
   static_assert(
       detail::initialisers<std::remove_const_t<T>>() < detail::max_initialisers && n <= max_fields,
-      "perdure: a struct in a pool may have at most 16 fields (and C arrays of 80 elements "
+      "perdure: a struct in a pool may have at most 64 fields (and C arrays of 96 elements "
       "together): group fields in nested "
       "structs, hold long arrays as std::array<p<E>, N>, or state `static constexpr "
       "std::string_view layout_id`");
