@@ -23,6 +23,8 @@ namespace perdure {
 /// hash<K>::of(key) returns 64 bits, each of which depends on the whole key.
 template <class K>
 struct hash {
+  /// Marks the hash of types for which none is specialised.
+  using by_its_bytes = void;
   /// The key's hash, the same in every build and on every run.
   [[nodiscard]] static constexpr std::uint64_t of(const K& key) noexcept {
     if constexpr (std::is_enum_v<K>) {

@@ -82,15 +82,18 @@ struct AnyLvalue {
 template <std::size_t>
 using lvalue_at = AnyLvalue;
 
+/// Structs of more fields are not examined: that would take long to compile.
+inline constexpr std::size_t max_examined_fields = 16;
+
 /// The number of fields of an aggregate with a reference among them, which AnyField can't
 /// initialise; 0 if it can't be found.
-template <class T, std::size_t N = max_fields + 1>
+template <class T, std::size_t N = max_examined_fields + 1>
 consteval std::size_t fields_with_references() {
   constexpr bool taken = []<std::size_t... I>(std::index_sequence<I...>) {
     return requires { T{lvalue_at<I>{}...}; };
   }(std::make_index_sequence<N>{});
   if constexpr (taken)
-    return N <= max_fields ? N : 0;
+    return N <= max_examined_fields ? N : 0;
   else if constexpr (N > 1)
     return fields_with_references<T, N - 1>();
   else
@@ -125,7 +128,7 @@ consteval bool fields_hold_place() {
     if constexpr (m > 0) return field_types<T, m>::template hold_place<Seen...>();
   } else if constexpr (n < max_initialisers) {
     if constexpr (takes_place<T, Seen...>()) {
-      if constexpr (field_count<T> <= max_fields)
+      if constexpr (field_count<T> <= max_examined_fields)
         return field_types<T, field_count<T>>::template hold_place<Seen...>();
     }
   }

@@ -193,8 +193,8 @@ class btree {
     each_node(tx, root, tx.read(height_), [&](Node* node, const Order& order, bool leaf) {
       f(static_cast<const void*>(node));
       for (unsigned i = 0; i < order.count(); ++i) {
-        Key::each_block(tx.read(node->key[order[i]]), f);
-        if (leaf) Value::each_block(tx.read(N::values(node)[order[i]]), f);
+        Key::each_block(tx, tx.read(node->key[order[i]]), f);
+        if (leaf) Value::each_block(tx, tx.read(N::values(node)[order[i]]), f);
       }
     });
   }

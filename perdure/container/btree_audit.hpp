@@ -18,6 +18,7 @@ template <class K, class Tx, class Tree>
 class BtreeAudit {
   using N = typename Tree::N;
   using Node = typename Tree::Node;
+  using Key = stored_key<K>;
 
  public:
   BtreeAudit(Tx& tx, const Tree& tree) : tx_(tx), tree_(tree), expected_(tree.size(tx)) {}
@@ -60,14 +61,14 @@ class BtreeAudit {
       used[order[i]] = true;
     }
     std::vector<K> keys;
-    for (unsigned i = 0; i < n; ++i) keys.push_back(stored<K>::read(tx_, at->key[order[i]]));
+    for (unsigned i = 0; i < n; ++i) keys.push_back(Key::read(tx_, at->key[order[i]]));
     for (unsigned i = 0; i < n; ++i) {
-      if (i > 0 && !(keys[i - 1] < keys[i]))
+      if (i > 0 && !Key::less(tx_, at->key[order[i - 1]], keys[i]))
         say(name + ": keys " + std::to_string(i - 1) + " and " + std::to_string(i) +
             " are not in order");
-      if (least && keys[i] < *least)
+      if (least && Key::less(tx_, at->key[order[i]], *least))
         say(name + ": key " + std::to_string(i) + " is below what its parents say");
-      if (bound && !(keys[i] < *bound))
+      if (bound && !Key::less(tx_, at->key[order[i]], *bound))
         say(name + ": key " + std::to_string(i) + " is not below what its parents say");
     }
     if (level == 1) {

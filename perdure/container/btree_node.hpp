@@ -25,7 +25,7 @@ struct btree_node {
   static_assert(Capacity >= 4 && Capacity <= 255,
                 "perdure::map: Capacity (entries a node) is 4 to 255; 15 and less keep their order "
                 "in one word");
-  using Key = stored<K>;
+  using Key = stored_key<K>;
   using Value = stored<V>;
   using RawKey = typename Key::raw;
   using RawValue = typename Value::raw;

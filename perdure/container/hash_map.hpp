@@ -52,7 +52,7 @@ template <class K, class V, unsigned Buckets = 128>
 class alignas(64) hash_map {
   static_assert(std::has_single_bit(Buckets) && Buckets <= 4096,
                 "perdure::hash_map: Buckets is a power of two, at most 4096");
-  using Key = stored<K>;
+  using Key = stored_key<K>;
   using Value = stored<V>;
   using Node = detail::hash_node<K, V>;
   using Bucket = ptr<Node>;
@@ -331,8 +331,8 @@ class alignas(64) hash_map {
     }
     for (cursor c = begin(tx); c; c.next(tx)) {
       f(static_cast<const void*>(c.node_));
-      Key::each_block(tx.read(c.node_->key), f);
-      Value::each_block(tx.read(c.node_->value), f);
+      Key::each_block(tx, tx.read(c.node_->key), f);
+      Value::each_block(tx, tx.read(c.node_->value), f);
     }
   }
   /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
@@ -351,7 +351,7 @@ class alignas(64) hash_map {
   /// What stands for this container in the layout text of a root (layout.hpp). `names` collects the
   /// structs that it leads to.
   static std::string layout_text(LayoutNames& names) {
-    return "hash_map<" + names.name<K, true>() + "," + names.name<V, true>() + "," +
+    return "hash_map<" + stored_key<K>::name(names) + "," + stored<V>::name(names) + "," +
            std::to_string(Buckets) + ">/1";
   }
   /// The same, of the container alone.

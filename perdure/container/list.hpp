@@ -189,7 +189,7 @@ class list {
   void each_block(Tx& tx, F f) const {
     for (Node* node = tx.read(first_); node != nullptr; node = tx.read(node->next)) {
       f(static_cast<const void*>(node));
-      Stored::each_block(tx.read(node->value), f);
+      Stored::each_block(tx, tx.read(node->value), f);
     }
   }
   /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
@@ -219,7 +219,7 @@ class list {
   /// What stands for this container in the layout text of a root (layout.hpp). `names` collects the
   /// structs that it leads to.
   static std::string layout_text(LayoutNames& names) {
-    return "list<" + names.name<T, true>() + ">/1";
+    return "list<" + stored<T>::name(names) + ">/1";
   }
   /// The same, of the container alone.
   static std::string layout_text() {

@@ -32,7 +32,7 @@ class alignas(64) map : public detail::ordered<K, V, detail::btree<K, V, Capacit
   /// What stands for this container in the layout text of a root (layout.hpp). `names` collects the
   /// structs that it leads to.
   static std::string layout_text(LayoutNames& names) {
-    return "map<" + names.name<K, true>() + "," + names.name<V, true>() + "," +
+    return "map<" + stored_key<K>::name(names) + "," + stored<V>::name(names) + "," +
            std::to_string(Capacity) + ">/1";
   }
   /// The same, of the container alone.

@@ -28,7 +28,7 @@ namespace perdure::detail {
 /// safety: the transaction's.
 template <class K, class V, class Tree>
 class ordered {
-  using Key = stored<K>;
+  using Key = stored_key<K>;
   using Value = stored<V>;
 
  public:

@@ -193,7 +193,7 @@ class queue {
       f(static_cast<const void*>(block));
     if constexpr (!std::is_same_v<typename Stored::raw, T>) {
       for (cursor c = begin(tx); c; c.next(tx))
-        Stored::each_block(tx.read(c.block_->slot[c.at_ % slots]), f);
+        Stored::each_block(tx, tx.read(c.block_->slot[c.at_ % slots]), f);
     }
   }
   /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
@@ -229,7 +229,7 @@ class queue {
   /// What stands for this container in the layout text of a root (layout.hpp). `names` collects the
   /// structs that it leads to.
   static std::string layout_text(LayoutNames& names) {
-    return "queue<" + names.name<T, true>() + ">/1";
+    return "queue<" + stored<T>::name(names) + ">/1";
   }
   /// The same, of the container alone.
   static std::string layout_text() {

@@ -29,7 +29,7 @@ namespace perdure::detail {
 
 template <class K, class V>
 class rb {
-  using Key = stored<K>;
+  using Key = stored_key<K>;
   using Value = stored<V>;
   using key_arg = typename Key::arg;
   using value_arg = typename Value::arg;
@@ -182,8 +182,8 @@ class rb {
     if (Node* root = tx.read(root_)) {
       each_node(tx, root, [&](Node* node) {
         f(static_cast<const void*>(node));
-        Key::each_block(tx.read(node->key), f);
-        Value::each_block(tx.read(node->value), f);
+        Key::each_block(tx, tx.read(node->key), f);
+        Value::each_block(tx, tx.read(node->value), f);
       });
     }
   }
@@ -344,7 +344,8 @@ class rb {
       return 0;
     }
     const K key = Key::read(tx, node->key);
-    if ((least != nullptr && !(*least < key)) || (most != nullptr && !(key < *most)))
+    if ((least != nullptr && !Key::above(tx, node->key, *least)) ||
+        (most != nullptr && !Key::less(tx, node->key, *most)))
       audit.say("a key is out of order");
     std::uint64_t black[2] = {0, 0};
     for (unsigned side = 0; side < 2 && audit.problems.size() < 8; ++side) {

@@ -30,7 +30,7 @@ class alignas(64) rb_tree : public detail::ordered<K, V, detail::rb<K, V>> {
   /// What stands for this container in the layout text of a root (layout.hpp). `names` collects the
   /// structs that it leads to.
   static std::string layout_text(LayoutNames& names) {
-    return "rb_tree<" + names.name<K, true>() + "," + names.name<V, true>() + ">/1";
+    return "rb_tree<" + stored_key<K>::name(names) + "," + stored<V>::name(names) + ">/1";
   }
   /// The same, of the container alone.
   static std::string layout_text() {

@@ -1,171 +1,55 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// stored<T>: how a key, value or element lies in a container.
+// stored<T>, stored_key<K>: how a key, value or element lies in a container (placement.hpp).
 //
-// A trivially copyable T lies inline, as p<T>. A std::string is a pointer to a length-prefixed
-// block (text_block), null when empty, looked up and written by std::string_view. A container moves
-// `raw` values (T, or the block's pointer) between its nodes without touching the text.
+// A container moves `raw` values between its nodes without touching what they own. Members:
+//   field, raw          what lies in a node, and what a transaction reads from it
+//   arg                 how a value is passed in: const T&, or std::string_view
+//   make, drop          makes a raw value, frees what it owns
+//   value, read         the T of a raw value, of a field
+//   assign, replace     changes a field; replace() is told what it holds
+//   less, above, equal, compare, hash, separator      for keys
+//   each_block          the blocks that a raw value owns
+//   name                what stands for it in a layout text
 // Thread safety: that of the transaction. Crash invariants: none of its own; all writes go through
 // the transaction.
 #pragma once
 
-#include <compare>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <string_view>
 #include <type_traits>
 
-#include "perdure/api/hash.hpp"
-#include "perdure/api/persistent.hpp"
-#include "perdure/container/text_block.hpp"
+#include "perdure/container/stored_bytes.hpp"
+#include "perdure/container/stored_object.hpp"
+#include "perdure/container/stored_value.hpp"
+#include "perdure/value/placement.hpp"
 
 namespace perdure {
 
-/// A T held inline.
+namespace detail {
+
+template <class T, value::Placement>
+struct stored_as;
 template <class T>
-struct stored {
-  static_assert(!std::is_same_v<T, std::string_view> &&
-                    !(std::is_pointer_v<T> &&
-                      std::is_same_v<std::remove_cv_t<std::remove_pointer_t<T>>, char>),
-                "perdure: a string_view or char* in a pool would point at memory that is gone "
-                "after a restart: use std::string");
-  static_assert(
-      plain_value<T>,
-      "perdure: a container's key, value or element is std::string or a trivially "
-      "copyable type (held inline, no pointers to DRAM); store a struct of p<> fields or "
-      "containers as an object of its own, made by perdure::make<T>(tx), and its T* here");
-  using field = p<T>;
-  using raw = T;         ///< what a field holds
-  using arg = const T&;  ///< how a value is passed in
-  /// Hashing again is cheaper than storing the hash beside the key.
-  static constexpr bool keeps_hash = false;
+struct stored_as<T, value::Placement::bytes> : stored_bytes<T> {};
+template <class T>
+struct stored_as<T, value::Placement::text> : stored_text {};
+template <class T>
+struct stored_as<T, value::Placement::image> : stored_image<T> {};
+template <class T>
+struct stored_as<T, value::Placement::record> : stored_record<T> {};
+template <class T>
+struct stored_as<T, value::Placement::object> : stored_object<T> {};
 
-  template <class Tx>
-  static raw make(Tx&, arg value) {
-    return value;
-  }
-  template <class Tx>
-  static void drop(Tx&, const raw&) {}
-  template <class Tx>
-  static T value(Tx&, const raw& r) {
-    return r;
-  }
-  template <class Tx>
-  static T read(Tx& tx, const field& f) {
-    return tx.read(f);
-  }
-  template <class Tx>
-  static void assign(Tx& tx, field& f, arg value) {
-    tx.write(f, value);
-  }
-  /// assign, when the field holds `old`: nothing is written where nothing changed.
-  template <class Tx>
-  static void replace(Tx& tx, field& f, const T& old, const T& value) {
-    if (std::memcmp(&old, &value, sizeof(T)) != 0) tx.write(f, value);
-  }
-  template <class Tx>
-  static bool less(Tx& tx, const field& f, arg key) {
-    return tx.read(f) < key;
-  }  ///< returns whether the field is below key
-  template <class Tx>
-  static bool above(Tx& tx, const field& f, arg key) {
-    return key < tx.read(f);
-  }  ///< returns whether the field is above key
-  template <class Tx>
-  static bool equal(Tx& tx, const field& f, arg key) {
-    return same(tx.read(f), key);
-  }
-  /// Returns a negative value, zero or a positive value: the field is below, equal to or above
-  /// `key`.
-  template <class Tx>
-  static int compare(Tx& tx, const field& f, arg key) {
-    const T mine = tx.read(f);
-    return mine < key ? -1 : key < mine ? 1 : 0;
-  }
-  static std::uint64_t hash(arg key) { return perdure::hash<T>::of(key); }
-  template <class F>
-  static void each_block(const raw&, F&&) {}
-  /// Returns a key s with left < s <= right, for an inner node.
-  template <class Tx>
-  static raw separator(Tx&, const raw&, const raw& right) {
-    return right;
-  }
+}  // namespace detail
 
- private:
-  static bool same(const T& a, const T& b) {
-    if constexpr (std::equality_comparable<T>)
-      return a == b;
-    else
-      return !(a < b) && !(b < a);
-  }
-};
+/// How a value or element of type T lies in a container.
+template <class T>
+struct stored : detail::stored_as<T, value::placement_of<T>()> {};
 
-/// Text: a pointer to a text_block.
-template <>
-struct stored<std::string> {
-  using field = ptr<text_block>;
-  using raw = text_block*;
-  using arg = std::string_view;
-  /// A stored hash saves reading the text of other keys, and of all keys when a table grows.
-  static constexpr bool keeps_hash = true;
-
-  template <class Tx>
-  static raw make(Tx& tx, arg value) {
-    return text_block::make(tx, value);
-  }
-  template <class Tx>
-  static void drop(Tx& tx, raw r) {
-    if (r != nullptr) tx.free(r);
-  }
-  template <class Tx>
-  static std::string value(Tx& tx, raw r) {
-    return text_block::read(tx, r);
-  }
-  template <class Tx>
-  static std::string read(Tx& tx, const field& f) {
-    return text_block::read(tx, tx.read(f));
-  }
-  template <class Tx>
-  static void assign(Tx& tx, field& f, arg value) {
-    text_block::assign(tx, f, value);
-  }
-  template <class Tx>
-  static void replace(Tx& tx, field& f, const std::string& old, const std::string& value) {
-    if (old != value) text_block::assign(tx, f, value);
-  }
-  template <class Tx>
-  static bool less(Tx& tx, const field& f, arg key) {
-    return compare(tx, f, key) < 0;
-  }
-  template <class Tx>
-  static bool above(Tx& tx, const field& f, arg key) {
-    return compare(tx, f, key) > 0;
-  }
-  template <class Tx>
-  static bool equal(Tx& tx, const field& f, arg key) {
-    const raw r = tx.read(f);
-    return text_block::length(tx, r) == key.size() && text_block::compare(tx, r, key) == 0;
-  }
-  template <class Tx>
-  static int compare(Tx& tx, const field& f, arg key) {
-    return text_block::compare(tx, tx.read(f), key);
-  }
-  static std::uint64_t hash(arg key) { return perdure::hash<std::string_view>::of(key); }
-  template <class F>
-  static void each_block(raw r, F&& f) {
-    if (r != nullptr) f(static_cast<const void*>(r));
-  }
-  /// Returns the shortest prefix of `right` that is above `left`.
-  template <class Tx>
-  static raw separator(Tx& tx, raw left, raw right) {
-    const std::string a = value(tx, left), b = value(tx, right);
-    std::size_t common = 0;
-    while (common < a.size() && common < b.size() && a[common] == b[common]) ++common;
-    return make(tx, std::string_view(b).substr(0, common + 1));
-  }
+/// How a key of type K lies in a container.
+template <class K>
+struct stored_key : detail::stored_as<K, value::placement_of<K, true>()> {
+  static_assert(value::placement_of<K, true>() != value::Placement::object,
+                "perdure: a container can't be a key");
 };
 
 namespace detail {

@@ -16,7 +16,7 @@
 #include "perdure/api/layout.hpp"
 #include "perdure/api/persistent.hpp"
 #include "perdure/container/stored.hpp"
-#include "perdure/container/text_block.hpp"
+#include "perdure/value/text_block.hpp"
 
 namespace perdure {
 

@@ -252,7 +252,7 @@ class vector {
   void each_block(Tx& tx, F f) const {
     slots_.each_block(tx, f);
     if constexpr (!std::is_same_v<Raw, T>) {
-      for (auto c = begin(tx); c; c.next(tx)) Stored::each_block(tx.read(*c.field_), f);
+      for (auto c = begin(tx); c; c.next(tx)) Stored::each_block(tx, tx.read(*c.field_), f);
     }
   }
   /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
@@ -277,7 +277,7 @@ class vector {
   /// What stands for this container in the layout text of a root (layout.hpp). `names` collects the
   /// structs that it leads to.
   static std::string layout_text(LayoutNames& names) {
-    return "vector<" + names.name<T, true>() + ">/1";
+    return "vector<" + stored<T>::name(names) + ">/1";
   }
   /// The same, of the container alone.
   static std::string layout_text() {

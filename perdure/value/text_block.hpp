@@ -89,20 +89,27 @@ struct text_block {
   /// Makes `where` hold `text`: in place when it fits without waste, otherwise in a new block.
   template <class Tx>
   static void assign(Tx& tx, ptr<text_block>& where, std::string_view text) {
-    text_block* block = tx.read(where);
+    text_block* const old = tx.read(where);
+    text_block* const now = rewrite(tx, old, text);
+    if (now == old) return;
+    tx.write(where, now);
+    if (old != nullptr) tx.free(old);
+  }
+
+  /// Makes `block`, which may be null, hold `text` if it fits without waste. Returns the block that
+  /// holds it: `block`, or a new one (null for an empty text), and then the old one is the caller's
+  /// to free.
+  template <class Tx>
+  [[nodiscard]] static text_block* rewrite(Tx& tx, text_block* block, std::string_view text) {
     const std::size_t room = block == nullptr ? 0 : tx.read(block->capacity_);
-    if (text.size() > room || text.empty() || room > 2 * text.size() + 64) {
-      if (block == nullptr && text.empty()) return;
-      tx.write(where, make(tx, text));
-      if (block != nullptr) tx.free(block);
-      return;
-    }
+    if (text.size() > room || text.empty() || room > 2 * text.size() + 64) return make(tx, text);
     const std::size_t old = tx.read(block->length_), common = std::min(old, text.size());
     for (std::size_t at = 0; at < common; at += piece)
       write_changes(tx, block->bytes() + at, text.substr(at, std::min(piece, common - at)));
     if (common < text.size())
       tx.write_bytes(block->bytes() + common, text.data() + common, text.size() - common);
     if (old != text.size()) tx.write(block->length_, static_cast<std::uint32_t>(text.size()));
+    return block;
   }
 
   /// Appends `text`; a full block is copied to one of twice its size.

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/value/image.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "perdure/base/status.hpp"
+#include "perdure/value/sequence.hpp"
+#include "perdure/value/text_block.hpp"
+
+namespace perdure::value {
+namespace {
+
+template <class T>
+T* pointer_at(const std::byte* image) {
+  T* block;
+  std::memcpy(&block, image, sizeof block);
+  return block;
+}
+template <class T>
+void put_pointer(std::byte* image, T* block) {
+  std::memcpy(image, &block, sizeof block);
+}
+
+const std::byte* part_of(const void* object, std::size_t at) {
+  return static_cast<const std::byte*>(object) + at;
+}
+
+/// The alternative of a variant, by its index.
+const Part& alternative(const Type& type, std::size_t index) {
+  if (index < type.parts.size()) return type.parts[index];
+  throw error(Status(Code::invalid,
+                     "perdure: found a std::variant without a value (an exception left it so), "
+                     "expected one with a value: assign one before it is stored"));
+}
+
+/// The alternative that an image holds, by its first byte.
+const Part& held(const Type& type, const std::byte* image) {
+  const auto index = std::to_integer<std::size_t>(*image);
+  if (index < type.parts.size()) return type.parts[index];
+  throw error(Status(Code::corrupt, "perdure: found alternative " + std::to_string(index) +
+                                        " of a variant that has " +
+                                        std::to_string(type.parts.size()) +
+                                        ": the pool's data is damaged"));
+}
+
+/// Calls f(part, its offset in the image, its offset in the object) for the parts of a structure or
+/// array.
+template <class F>
+void each_part(const Type& type, F&& f) {
+  if (type.kind == Kind::structure) {
+    for (const Part& part : type.parts) f(*part.type, part.at, part.in_object);
+  } else {
+    const Type& element = type.element();
+    for (std::size_t i = 0; i < type.count; ++i)
+      f(element, i * element.size, i * element.object_bytes);
+  }
+}
+
+}  // namespace
+
+void encode(Writer& tx, const Type& type, const void* object, std::byte* image) {
+  switch (type.kind) {
+    case Kind::scalar:
+      std::memcpy(image, object, type.size);
+      return;
+    case Kind::text:
+      put_pointer(image, text_block::make(tx, *static_cast<const std::string*>(object)));
+      return;
+    case Kind::sequence:
+      put_pointer(image,
+                  sequence::make(tx, type.element(), type.operations->get(object),
+                                 type.operations->count(object)));
+      return;
+    case Kind::optional:
+      if (const void* const some = type.operations->get(object)) {
+        *image = std::byte{1};
+        encode(tx, type.element(), some, image + type.parts.front().at);
+      }
+      return;
+    case Kind::variant: {
+      const std::size_t index = type.operations->count(object);
+      const Part& part = alternative(type, index);
+      *image = static_cast<std::byte>(index);
+      encode(tx, *part.type, type.operations->get(object), image + part.at);
+      return;
+    }
+    case Kind::array:
+    case Kind::structure:
+      each_part(type, [&](const Type& part, std::size_t at, std::size_t in_object) {
+        encode(tx, part, part_of(object, in_object), image + at);
+      });
+      return;
+  }
+}
+
+void decode(Reader& tx, const Type& type, const std::byte* image, void* object) {
+  if (type.plain) {
+    std::memcpy(object, image, type.object_bytes);
+    return;
+  }
+  switch (type.kind) {
+    case Kind::scalar:
+      std::memcpy(object, image, type.size);
+      return;
+    case Kind::text:
+      *static_cast<std::string*>(object) = text_block::read(tx, pointer_at<text_block>(image));
+      return;
+    case Kind::sequence: {
+      const auto* const block = pointer_at<sequence>(image);
+      const Type& element = type.element();
+      const sequence head = sequence::header(tx, block);
+      if (block != nullptr) tx.expect(block, std::size_t{head.count} * element.size);
+      auto* to = static_cast<std::byte*>(type.operations->make(object, head.count));
+      sequence::each_image(tx, element, block, [&](const std::byte* one) {
+        decode(tx, element, one, to);
+        to += element.object_bytes;
+        return true;
+      });
+      return;
+    }
+    case Kind::optional: {
+      const bool some = *image != std::byte{0};
+      void* const to = type.operations->make(object, some ? 1 : 0);
+      if (some) decode(tx, type.element(), image + type.parts.front().at, to);
+      return;
+    }
+    case Kind::variant: {
+      const Part& part = held(type, image);
+      void* const to = type.operations->make(object, std::to_integer<std::size_t>(*image));
+      decode(tx, *part.type, image + part.at, to);
+      return;
+    }
+    case Kind::array:
+    case Kind::structure:
+      each_part(type, [&](const Type& part, std::size_t at, std::size_t in_object) {
+        decode(tx, part, image + at, static_cast<std::byte*>(object) + in_object);
+      });
+      return;
+  }
+}
+
+void change(Writer& tx, const Type& type, std::byte* image, const void* object) {
+  switch (type.kind) {
+    case Kind::scalar:
+      std::memcpy(image, object, type.size);
+      return;
+    case Kind::text: {
+      auto* const old = pointer_at<text_block>(image);
+      text_block* const now =
+          text_block::rewrite(tx, old, *static_cast<const std::string*>(object));
+      if (now == old) return;
+      put_pointer(image, now);
+      if (old != nullptr) tx.free(old);
+      return;
+    }
+    case Kind::sequence:
+      put_pointer(image, sequence::change(tx, type.element(), pointer_at<sequence>(image),
+                                          type.operations->get(object),
+                                          type.operations->count(object)));
+      return;
+    case Kind::optional: {
+      const void* const some = type.operations->get(object);
+      std::byte* const value = image + type.parts.front().at;
+      if (*image != std::byte{0} && some != nullptr) return change(tx, type.element(), value, some);
+      drop(tx, type, image);
+      std::memset(image, 0, type.size);
+      encode(tx, type, object, image);
+      return;
+    }
+    case Kind::variant: {
+      const Part& part = held(type, image);
+      if (std::to_integer<std::size_t>(*image) == type.operations->count(object))
+        return change(tx, *part.type, image + part.at, type.operations->get(object));
+      drop(tx, type, image);
+      std::memset(image, 0, type.size);
+      encode(tx, type, object, image);
+      return;
+    }
+    case Kind::array:
+    case Kind::structure:
+      each_part(type, [&](const Type& part, std::size_t at, std::size_t in_object) {
+        change(tx, part, image + at, part_of(object, in_object));
+      });
+      return;
+  }
+}
+
+void assign(Writer& tx, const Type& type, std::byte* where, const void* object) {
+  Buffer before(type.size), after(type.size);
+  tx.read_bytes(before.data(), where, type.size);
+  std::memcpy(after.data(), before.data(), type.size);
+  change(tx, type, after.data(), object);
+  write_changes(tx, where, before.data(), after.data(), type.size);
+}
+
+void drop(Writer& tx, const Type& type, const std::byte* image) {
+  if (!type.owns) return;
+  switch (type.kind) {
+    case Kind::scalar:
+      return;
+    case Kind::text:
+      if (auto* const block = pointer_at<text_block>(image)) tx.free(block);
+      return;
+    case Kind::sequence:
+      sequence::drop(tx, type.element(), pointer_at<sequence>(image));
+      return;
+    case Kind::optional:
+      if (*image != std::byte{0}) drop(tx, type.element(), image + type.parts.front().at);
+      return;
+    case Kind::variant: {
+      const Part& part = held(type, image);
+      drop(tx, *part.type, image + part.at);
+      return;
+    }
+    case Kind::array:
+    case Kind::structure:
+      each_part(type, [&](const Type& part, std::size_t at, std::size_t) {
+        drop(tx, part, image + at);
+      });
+      return;
+  }
+}
+
+void own_blocks(Writer& tx, const Type& type, std::byte* image) {
+  if (!type.owns) return;
+  switch (type.kind) {
+    case Kind::scalar:
+      return;
+    case Kind::text:
+      put_pointer(image, text_block::make(tx, text_block::read(tx, pointer_at<text_block>(image))));
+      return;
+    case Kind::sequence:
+      put_pointer(image, sequence::copy(tx, type.element(), pointer_at<sequence>(image)));
+      return;
+    case Kind::optional:
+      if (*image != std::byte{0}) own_blocks(tx, type.element(), image + type.parts.front().at);
+      return;
+    case Kind::variant: {
+      const Part& part = held(type, image);
+      own_blocks(tx, *part.type, image + part.at);
+      return;
+    }
+    case Kind::array:
+    case Kind::structure:
+      each_part(type, [&](const Type& part, std::size_t at, std::size_t) {
+        own_blocks(tx, part, image + at);
+      });
+      return;
+  }
+}
+
+void each_block(Reader& tx, const Type& type, const std::byte* image,
+                const std::function<void(const void*)>& f) {
+  if (!type.owns) return;
+  switch (type.kind) {
+    case Kind::scalar:
+      return;
+    case Kind::text:
+      if (const auto* const block = pointer_at<text_block>(image)) f(block);
+      return;
+    case Kind::sequence: {
+      const auto* const block = pointer_at<sequence>(image);
+      if (block == nullptr) return;
+      f(block);
+      if (!type.element().owns) return;
+      sequence::each_image(tx, type.element(), block, [&](const std::byte* one) {
+        each_block(tx, type.element(), one, f);
+        return true;
+      });
+      return;
+    }
+    case Kind::optional:
+      if (*image != std::byte{0})
+        each_block(tx, type.element(), image + type.parts.front().at, f);
+      return;
+    case Kind::variant: {
+      const Part& part = held(type, image);
+      each_block(tx, *part.type, image + part.at, f);
+      return;
+    }
+    case Kind::array:
+    case Kind::structure:
+      each_part(type, [&](const Type& part, std::size_t at, std::size_t) {
+        each_block(tx, part, image + at, f);
+      });
+      return;
+  }
+}
+
+void write_changes(Writer& tx, std::byte* where, const std::byte* before, const std::byte* after,
+                   std::size_t n) {
+  const auto differs = [&](std::size_t at) {
+    return std::memcmp(before + at, after + at, std::min<std::size_t>(8, n - at)) != 0;
+  };
+  for (std::size_t from = 0; from < n;) {
+    if (!differs(from)) {
+      from += 8;
+      continue;
+    }
+    std::size_t end = from + 8;
+    while (end < n && differs(end)) end += 8;
+    tx.write_bytes(where + from, after + from, std::min(end, n) - from);
+    from = end;
+  }
+}
+
+}  // namespace perdure::value

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// placement_of<T>: how a key, value or element of type T lies in a container.
+//
+// One rule: a struct that is a value or an element is a record, a block of its own with a word for
+// its layout, so that the struct may change in the next version of a program. A key, and a struct
+// for which fixed<T> is true, lies in the container's node; so does everything that is no struct.
+// Thread safety: compile time only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "perdure/api/leaving.hpp"
+#include "perdure/value/kinds.hpp"
+
+namespace perdure {
+
+/// Whether values of a struct lie in the container's node instead of in records. That is smaller
+/// and faster to read; but a pool that holds such values can't be opened any more once the struct
+/// is another one:
+///     template <> inline constexpr bool perdure::fixed<Point> = true;
+template <class T>
+inline constexpr bool fixed = false;
+
+namespace value {
+
+/// How a T lies in a container's node.
+enum class Placement : std::uint8_t {
+  bytes,   ///< as its bytes
+  text,    ///< std::string: a pointer to its block
+  image,   ///< as its image
+  record,  ///< a pointer to a record
+  object,  ///< a container: a pointer to it
+};
+
+namespace detail {
+
+/// Whether the bytes of an object are its image, as far as it can be told at compile time: nothing
+/// in it has a tag or owns a block.
+template <class T>
+consteval bool bytes_alone();
+
+template <class... A>
+consteval bool all_bytes_alone(types<A...>) {
+  return (bytes_alone<A>() && ...);
+}
+
+template <class T>
+consteval bool bytes_alone() {
+  if constexpr (is_array<T>)
+    return bytes_alone<typename elements_of<T>::type>();
+  else if constexpr (!plain_value<T>)
+    return false;
+  else if constexpr (scalar<T> || !storable<T>)
+    return true;
+  else if constexpr (plain_struct<T>)
+    return all_bytes_alone(typename parts_of<T>::type{});
+  else
+    return false;
+}
+
+/// A container or another object that lies in a pool, which can't be copied.
+template <class T>
+concept pool_object = perdure::detail::lies_in_pool<T> && !perdure::detail::is_field<T>;
+
+}  // namespace detail
+
+/// How a T lies in a container's node; as a key if `Key`. A struct that is a key and has no
+/// operator< is an image: its fields are compared in order.
+template <class T, bool Key = false>
+consteval Placement placement_of() {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return Placement::text;
+  } else if constexpr (detail::pool_object<T>) {
+    return Placement::object;
+  } else if constexpr (plain_struct<T>) {
+    if constexpr (!Key && !fixed<T>)
+      return Placement::record;
+    else if constexpr (detail::bytes_alone<T>() && (!Key || requires(const T& a) { a < a; }))
+      return Placement::bytes;
+    else
+      return Placement::image;
+  } else if constexpr (composed<T> && !detail::bytes_alone<T>()) {
+    return Placement::image;
+  } else {
+    return Placement::bytes;
+  }
+}
+
+}  // namespace value
+}  // namespace perdure

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/value/type.hpp"
+
+#include <mutex>
+
+#include "perdure/base/checksum.hpp"
+#include "perdure/value/type_of.hpp"
+
+namespace perdure::value {
+namespace {
+
+/// Appends the text of a type. `outer` are the structures around it: one that contains itself is
+/// named by how many structures lie between.
+void append(std::string& out, const Type& type, std::vector<const Type*>& outer) {
+  const auto in_brackets = [&](const char* word) {
+    out += word;
+    out += '<';
+    for (std::size_t i = 0; i < type.parts.size(); ++i) {
+      if (i != 0) out += ',';
+      append(out, *type.parts[i].type, outer);
+    }
+    if (type.kind == Kind::array) out += "," + std::to_string(type.count);
+    out += '>';
+  };
+  switch (type.kind) {
+    case Kind::scalar:
+      out += type.word;
+      if (type.number == Number::opaque) out += "!" + std::to_string(type.size);
+      return;
+    case Kind::text:
+      out += "string";
+      return;
+    case Kind::sequence:
+      return in_brackets("vec");
+    case Kind::optional:
+      return in_brackets("opt");
+    case Kind::variant:
+      return in_brackets("var");
+    case Kind::array:
+      return in_brackets("arr");
+    case Kind::structure:
+      break;
+  }
+  for (std::size_t up = outer.size(); up > 0; --up) {
+    if (outer[up - 1] == &type) {
+      out += "^" + std::to_string(outer.size() - up + 1);
+      return;
+    }
+  }
+  outer.push_back(&type);
+  out += '{';
+  for (const Part& part : type.parts) {
+    if (out.back() != '{') out += ',';
+    out.append(part.name) += ':';
+    append(out, *part.type, outer);
+    out += "@" + std::to_string(part.at);
+  }
+  out += "}" + std::to_string(type.size);
+  outer.pop_back();
+}
+
+}  // namespace
+
+std::string text_of(const Type& type) {
+  std::string out;
+  std::vector<const Type*> outer;
+  append(out, type, outer);
+  return out;
+}
+
+std::uint64_t shape_of(std::string_view text) noexcept {
+  return base::hash_bytes(text.data(), text.size(), 0);
+}
+
+namespace detail {
+
+void while_making_types(void (*f)()) {
+  static constinit std::mutex making;
+  const std::lock_guard lock(making);
+  f();
+}
+
+bool lies_as_image(const Type& type) {
+  if (type.size != type.object_bytes) return false;
+  for (const Part& part : type.parts) {
+    if (!part.type->plain || part.at != part.in_object) return false;
+  }
+  return true;
+}
+
+}  // namespace detail
+}  // namespace perdure::value
