@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "perdure/api/image.hpp"
+#include "perdure/api/owned.hpp"
 #include "perdure/api/persistent.hpp"
 #include "perdure/base/status.hpp"
 
@@ -265,9 +266,13 @@ class Tx : public ReadTx<Transaction> {
     write_bytes(block, image.at(), detail::image_bytes<T>);
     return reinterpret_cast<T*>(block);
   }
-  /// Frees an object's block. What the object owns is the caller's to free before.
+  /// Frees an object and what it owns: the elements of its containers, the objects of its boxes. A
+  /// ptr<> in it owns nothing. Null is allowed.
   template <class T>
   void destroy(T* object) {
+    if (object == nullptr) return;
+    if constexpr (detail::owns_blocks<std::remove_cv_t<T>>())
+      detail::drop_owned(*this, const_cast<std::remove_cv_t<T>&>(*object));
     free(const_cast<std::remove_cv_t<T>*>(object));
   }
 
@@ -468,7 +473,7 @@ template <class T, class TxT, class... Args>
 [[nodiscard]] T* make(TxT& tx, Args&&... args) {
   return tx.template make<T>(std::forward<Args>(args)...);
 }
-/// Frees an object's block. The caller frees what the object owns before.
+/// Frees an object and what it owns, as tx.destroy().
 template <class TxT, class T>
 void destroy(TxT& tx, T* object) {
   tx.destroy(object);

@@ -48,6 +48,8 @@ class Walk {
         if (!problems.empty()) return;  // its nodes may hold anything
       }
       x.each_block(tx_, [this](const void* block) { this->f_(block, true); });
+      if constexpr (requires { x.each_object(tx_, [](const auto&) {}); })
+        x.each_object(tx_, [&](const auto& inner) { this->object(inner, path + "[]"); });
       if constexpr (requires { x.each_pointer(tx_, [](auto*) {}); })
         x.each_pointer(tx_, [this](auto* to) { this->reached(to); });
     } else if constexpr (is_field<T>) {

@@ -67,6 +67,11 @@ class alignas(64) hash_map {
   using mapped_type = V;
   using key_arg = typename Key::arg;      ///< const K&, or std::string_view
   using value_arg = typename Value::arg;  ///< const V&, or std::string_view
+  /// What a look-up returns: a copy; where V is an object in the pool, a pointer to it.
+  using value_kept = typename Value::kept;
+  /// What find() returns.
+  using found = std::conditional_t<std::is_pointer_v<value_kept> && !std::is_pointer_v<V>,
+                                   value_kept, std::optional<V>>;
 
   /// The number of elements. In a big map it is the sum of several counters, and conflicts with
   /// every insertion.
@@ -80,11 +85,12 @@ class alignas(64) hash_map {
     return size(tx) == 0;
   }
 
-  /// A copy of the key's value; nothing where the key is not there.
+  /// A copy of the key's value, or a pointer to it if it is an object in the pool; nothing (null)
+  /// where the key is not there.
   template <class Tx>
-  [[nodiscard]] std::optional<V> find(Tx& tx, key_arg key) const {
+  [[nodiscard]] found find(Tx& tx, key_arg key) const {
     Node* node = find_node(tx, key);
-    if (node == nullptr) return std::nullopt;
+    if (node == nullptr) return {};
     return Value::read(tx, node->value);
   }
   /// Whether the key is there.
@@ -99,6 +105,13 @@ class alignas(64) hash_map {
     return add(tx, key, value, [](Node*) {});
   }
 
+  /// Adds the key with a new, empty object, unless the key is there. Returns whether it was added.
+  template <class Tx>
+  bool insert(Tx& tx, key_arg key)
+    requires std::is_same_v<value_arg, new_object>
+  {
+    return insert(tx, key, value_arg{});
+  }
   /// Adds the key, or replaces its value. Returns whether it was added.
   template <class Tx>
   bool put(Tx& tx, key_arg key, value_arg value) {
@@ -112,7 +125,7 @@ class alignas(64) hash_map {
     detail::require_update<Tx>();
     Node* node = find_node(tx, key);
     if (node == nullptr) return false;
-    change(tx, node, f);
+    Value::change(tx, node->value, f);
     return true;
   }
   /// update, on a V{} that is added first when the key is not there. Returns whether it was added.
@@ -120,12 +133,17 @@ class alignas(64) hash_map {
   bool upsert(Tx& tx, key_arg key, F&& f) {
     detail::require_update<Tx>();
     if (Node* node = find_node(tx, key)) {
-      change(tx, node, f);
+      Value::change(tx, node->value, f);
       return false;
     }
-    V value{};
-    f(value);
-    return insert(tx, key, value);
+    if constexpr (std::is_same_v<value_arg, new_object>) {
+      insert(tx, key);
+      return update(tx, key, f);
+    } else {
+      V value{};
+      f(value);
+      return insert(tx, key, value);
+    }
   }
 
   /// Removes the key. Returns whether it was there.
@@ -220,9 +238,10 @@ class alignas(64) hash_map {
       if (gone_) detail::live_cursor::erased();
       return Key::read(tx, node_->key);
     }
-    /// A copy of the element's value. Throws error(invalid) if the element was erased.
+    /// A copy of the element's value, or a pointer to it if it is an object in the pool. Throws
+    /// error(invalid) if the element was erased.
     template <class Tx>
-    [[nodiscard]] V value(Tx& tx) const {
+    [[nodiscard]] value_kept value(Tx& tx) const {
       if (gone_) detail::live_cursor::erased();
       return Value::read(tx, node_->value);
     }
@@ -335,6 +354,12 @@ class alignas(64) hash_map {
       Value::each_block(tx, tx.read(c.node_->value), f);
     }
   }
+  /// Calls f(const V&) for each value that is an object in the pool, for Pool::check().
+  template <class Tx, class F>
+    requires std::is_same_v<value_arg, new_object>
+  void each_object(Tx& tx, F f) const {
+    for (cursor c = begin(tx); c; c.next(tx)) f(*c.value(tx));
+  }
   /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
   template <class Tx, class F>
     requires(std::is_pointer_v<K> || std::is_pointer_v<V>)
@@ -421,14 +446,6 @@ class alignas(64) hash_map {
     tx.write(bucket, Node::make(tx, first, h, key, value));
     if (count_.add(tx, 1, h) > n * Buckets) extend(tx, n + std::min(n, max_at_once));
     return true;
-  }
-
-  template <class Tx, class F>
-  void change(Tx& tx, Node* node, F& f) {
-    const V old = Value::read(tx, node->value);
-    V value = old;
-    f(value);
-    Value::replace(tx, node->value, old, value);
   }
 
   /// Updates the cursors at `node`, before it is dropped.

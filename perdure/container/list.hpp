@@ -43,6 +43,14 @@ class list {
   using value_type = T;
   /// How an element is passed in: const T&, or std::string_view.
   using arg = typename Stored::arg;
+  /// What reading returns: a copy; where T is an object in the pool, a pointer to it.
+  using kept = typename Stored::kept;
+  /// The same, or nothing (null).
+  using found =
+      std::conditional_t<std::is_same_v<arg, new_object>, kept, std::optional<T>>;
+  /// What removing an element at an end returns: it, or nothing; whether there was one, where T is
+  /// an object in the pool.
+  using popped = std::conditional_t<std::is_same_v<arg, new_object>, bool, std::optional<T>>;
 
   /// A place in the list, for this transaction. Past either end it is false. It stays valid
   /// whatever changes; after its element was erased it stands between the two neighbours: next()
@@ -53,9 +61,10 @@ class list {
     using transaction_bound = void;
     /// Whether the cursor is at an element, or where one was erased.
     [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr || gone_; }
-    /// A copy of the cursor's element. Throws error(invalid) if it was erased.
+    /// A copy of the cursor's element, or a pointer to it if it is an object in the pool. Throws
+    /// error(invalid) if it was erased.
     template <class Tx>
-    [[nodiscard]] T value(Tx& tx) const {
+    [[nodiscard]] kept value(Tx& tx) const {
       return Stored::read(tx, element()->value);
     }
     /// Goes on to the next element; false behind the last one. REQUIRES: the cursor is true.
@@ -107,12 +116,12 @@ class list {
   }
   /// A copy of the first element; nothing where there is none.
   template <class Tx>
-  [[nodiscard]] std::optional<T> front(Tx& tx) const {
+  [[nodiscard]] found front(Tx& tx) const {
     return value_of(tx, tx.read(first_));
   }
   /// A copy of the last element; nothing where there is none.
   template <class Tx>
-  [[nodiscard]] std::optional<T> back(Tx& tx) const {
+  [[nodiscard]] found back(Tx& tx) const {
     return value_of(tx, tx.read(last_));
   }
 
@@ -147,14 +156,23 @@ class list {
     Stored::assign(tx, where.element()->value, value);
   }
 
-  /// Removes the first element and returns it; nothing where there is none.
+  /// Calls f(T&), which changes the element at `where`. REQUIRES: `where` is true. Throws
+  /// error(invalid) if its element was erased.
+  template <class Tx, class F>
+  void update(Tx& tx, const cursor& where, F&& f) {
+    detail::require_update<Tx>();
+    Stored::change(tx, where.element()->value, f);
+  }
+
+  /// Removes the first element and returns it; nothing where there is none. An object in the pool
+  /// is only removed; then it returns whether there was one.
   template <class Tx>
-  std::optional<T> pop_front(Tx& tx) {
+  popped pop_front(Tx& tx) {
     return pop(tx, tx.read(first_));
   }
-  /// Removes the last element and returns it; nothing where there is none.
+  /// Removes the last element, as pop_front() the first.
   template <class Tx>
-  std::optional<T> pop_back(Tx& tx) {
+  popped pop_back(Tx& tx) {
     return pop(tx, tx.read(last_));
   }
 
@@ -191,6 +209,12 @@ class list {
       f(static_cast<const void*>(node));
       Stored::each_block(tx, tx.read(node->value), f);
     }
+  }
+  /// Calls f(const T&) for each element that is an object in the pool, for Pool::check().
+  template <class Tx, class F>
+    requires std::is_same_v<arg, new_object>
+  void each_object(Tx& tx, F f) const {
+    for (cursor c = begin(tx); c; c.next(tx)) f(*c.value(tx));
   }
   /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
   template <class Tx, class F>
@@ -229,16 +253,21 @@ class list {
 
  private:
   template <class Tx>
-  std::optional<T> value_of(Tx& tx, const Node* node) const {
-    if (node == nullptr) return std::nullopt;
+  found value_of(Tx& tx, const Node* node) const {
+    if (node == nullptr) return {};
     return Stored::read(tx, node->value);
   }
   template <class Tx>
-  std::optional<T> pop(Tx& tx, Node* node) {
+  popped pop(Tx& tx, Node* node) {
     detail::require_update<Tx>();
-    std::optional<T> value = value_of(tx, node);
-    if (value) unlink(tx, node);
-    return value;
+    if constexpr (std::is_same_v<arg, new_object>) {
+      if (node != nullptr) unlink(tx, node);
+      return node != nullptr;
+    } else {
+      std::optional<T> value = value_of(tx, node);
+      if (value) unlink(tx, node);
+      return value;
+    }
   }
   /// Links a new node before `next`, or at the end.
   template <class Tx>

@@ -38,6 +38,11 @@ class ordered {
   using mapped_type = V;
   using key_arg = typename Key::arg;      ///< const K&, or std::string_view
   using value_arg = typename Value::arg;  ///< const V&, or std::string_view
+  /// What a look-up returns: a copy; where V is an object in the pool, a pointer to it.
+  using value_kept = typename Value::kept;
+  /// What find() returns.
+  using found = std::conditional_t<std::is_pointer_v<value_kept> && !std::is_pointer_v<V>,
+                                   value_kept, std::optional<V>>;
 
   /// The number of elements.
   template <class Tx>
@@ -50,11 +55,12 @@ class ordered {
     return tree_.root(tx) == nullptr;
   }
 
-  /// A copy of the key's value; nothing where the key is not there.
+  /// A copy of the key's value, or a pointer to it if it is an object in the pool; nothing (null)
+  /// where the key is not there.
   template <class Tx>
-  [[nodiscard]] std::optional<V> find(Tx& tx, key_arg key) const {
+  [[nodiscard]] found find(Tx& tx, key_arg key) const {
     const auto* field = tree_.find(tx, key);
-    if (field == nullptr) return std::nullopt;
+    if (field == nullptr) return {};
     return Value::read(tx, *field);
   }
   /// Whether the key is there.
@@ -70,6 +76,13 @@ class ordered {
     detach(tx);
     return tree_.add(tx, key, value, [](auto&) {});
   }
+  /// Adds the key with a new, empty object, unless the key is there. Returns whether it was added.
+  template <class Tx>
+  bool insert(Tx& tx, key_arg key)
+    requires std::is_same_v<value_arg, new_object>
+  {
+    return insert(tx, key, value_arg{});
+  }
   /// Adds the key, or replaces its value. Returns whether it was added.
   template <class Tx>
   bool put(Tx& tx, key_arg key, value_arg value) {
@@ -84,19 +97,21 @@ class ordered {
     require_update<Tx>();
     auto* field = tree_.find(tx, key);
     if (field == nullptr) return false;
-    const V old = Value::read(tx, *field);
-    V value = old;
-    f(value);
-    Value::replace(tx, *field, old, value);
+    Value::change(tx, *field, f);
     return true;
   }
   /// update, on a V{} that is added first when the key is not there. Returns whether it was added.
   template <class Tx, class F>
   bool upsert(Tx& tx, key_arg key, F&& f) {
     if (update(tx, key, f)) return false;
-    V value{};
-    f(value);
-    return insert(tx, key, value);
+    if constexpr (std::is_same_v<value_arg, new_object>) {
+      insert(tx, key);
+      return update(tx, key, f);
+    } else {
+      V value{};
+      f(value);
+      return insert(tx, key, value);
+    }
   }
   /// Removes the key. Returns whether it was there.
   template <class Tx>
@@ -139,9 +154,10 @@ class ordered {
       attach(tx);
       return Key::read(tx, place_.key_field());
     }
-    /// A copy of the element's value. Throws error(invalid) if the element was erased.
+    /// A copy of the element's value, or a pointer to it if it is an object in the pool. Throws
+    /// error(invalid) if the element was erased.
     template <class Tx>
-    [[nodiscard]] V value(Tx& tx) const {
+    [[nodiscard]] value_kept value(Tx& tx) const {
       attach(tx);
       return Value::read(tx, place_.value_field());
     }
@@ -207,12 +223,12 @@ class ordered {
   }
   /// A copy of the element with the smallest key; nothing where the map is empty.
   template <class Tx>
-  [[nodiscard]] std::optional<std::pair<K, V>> first(Tx& tx) const {
+  [[nodiscard]] std::optional<std::pair<K, value_kept>> first(Tx& tx) const {
     return at(tx, tree_.first(tx));
   }
   /// A copy of the element with the largest key; nothing where the map is empty.
   template <class Tx>
-  [[nodiscard]] std::optional<std::pair<K, V>> last(Tx& tx) const {
+  [[nodiscard]] std::optional<std::pair<K, value_kept>> last(Tx& tx) const {
     return at(tx, tree_.last(tx));
   }
 
@@ -242,6 +258,12 @@ class ordered {
   void each_block(Tx& tx, F f) const {
     tree_.each_block(tx, f);
   }
+  /// Calls f(const V&) for each value that is an object in the pool, for Pool::check().
+  template <class Tx, class F>
+    requires std::is_same_v<value_arg, new_object>
+  void each_object(Tx& tx, F f) const {
+    for (cursor c = begin(tx); c; c.next(tx)) f(*c.value(tx));
+  }
   /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
   template <class Tx, class F>
     requires(std::is_pointer_v<K> || std::is_pointer_v<V>)
@@ -251,9 +273,9 @@ class ordered {
 
  private:
   template <class Tx>
-  static std::optional<std::pair<K, V>> at(Tx& tx, const typename Tree::Place& place) {
+  static std::optional<std::pair<K, value_kept>> at(Tx& tx, const typename Tree::Place& place) {
     if (!place.there()) return std::nullopt;
-    return std::pair<K, V>(Key::read(tx, place.key_field()), Value::read(tx, place.value_field()));
+    return std::pair<K, value_kept>(Key::read(tx, place.key_field()), Value::read(tx, place.value_field()));
   }
   /// Called before the tree changes: its cursors save their keys, because their places may move.
   template <class Tx>

@@ -35,6 +35,9 @@ namespace perdure {
 template <class T>
 class queue {
   using Stored = stored<T>;
+  static_assert(!std::is_same_v<typename Stored::arg, new_object>,
+                "perdure::queue: an element is popped by value, so it can't be a container or a struct "
+                "of p<> fields: use a plain struct, or perdure::list");
   using Field = typename Stored::field;
   static constexpr std::uint64_t slots = sizeof(Field) >= 128 ? 8 : 1008 / sizeof(Field);
   struct Block {

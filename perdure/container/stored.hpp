@@ -5,9 +5,10 @@
 // A container moves `raw` values between its nodes without touching what they own. Members:
 //   field, raw          what lies in a node, and what a transaction reads from it
 //   arg                 how a value is passed in: const T&, or std::string_view
+//   kept                what a look-up returns: T, or a pointer to an object that is never copied
 //   make, drop          makes a raw value, frees what it owns
 //   value, read         the T of a raw value, of a field
-//   assign, replace     changes a field; replace() is told what it holds
+//   assign, change      gives a field a value; lets a function change its value
 //   less, above, equal, compare, hash, separator      for keys
 //   each_block          the blocks that a raw value owns
 //   name                what stands for it in a layout text

@@ -43,6 +43,7 @@ struct stored_bytes {
   using field = p<T>;
   using raw = T;         ///< what a field holds
   using arg = const T&;  ///< how a value is passed in
+  using kept = T;        ///< what a look-up returns
   /// Hashing again is cheaper than storing the hash beside the key.
   static constexpr bool keeps_hash = false;
 
@@ -64,9 +65,11 @@ struct stored_bytes {
   static void assign(Tx& tx, field& f, arg value) {
     tx.write(f, value);
   }
-  /// assign, when the field holds `old`: nothing is written where nothing changed.
-  template <class Tx>
-  static void replace(Tx& tx, field& f, const T& old, const T& value) {
+  template <class Tx, class F>
+  static void change(Tx& tx, field& f, F& by) {
+    const T old = tx.read(f);
+    T value = old;
+    by(value);
     if (std::memcmp(&old, &value, sizeof(T)) != 0) tx.write(f, value);
   }
   template <class Tx>
@@ -119,6 +122,7 @@ struct stored_text {
   using field = ptr<text_block>;
   using raw = text_block*;
   using arg = std::string_view;
+  using kept = std::string;
   /// A stored hash saves reading the text of other keys, and of all keys when a table grows.
   static constexpr bool keeps_hash = true;
 
@@ -142,8 +146,11 @@ struct stored_text {
   static void assign(Tx& tx, field& f, arg value) {
     text_block::assign(tx, f, value);
   }
-  template <class Tx>
-  static void replace(Tx& tx, field& f, const std::string& old, const std::string& value) {
+  template <class Tx, class F>
+  static void change(Tx& tx, field& f, F& by) {
+    const std::string old = read(tx, f);
+    std::string value = old;
+    by(value);
     if (old != value) text_block::assign(tx, f, value);
   }
   template <class Tx>

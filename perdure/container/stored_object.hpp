@@ -1,62 +1,63 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// stored_object<C>: a container that is another container's value or element: a pointer to it. It
-// is owned: it goes with its element.
+// stored_object<T>: a container, or a struct of p<> fields and containers, that is a value or an
+// element of a container: a pointer to it. The container owns it.
 //
-// It is never copied. Who looks it up gets a pointer to it, valid in the transaction; update()
-// changes it in place.
+// It is never copied: a look-up returns a pointer to it, valid in the transaction, and update()
+// changes it where it lies.
 // Thread safety: that of the transaction.
 #pragma once
 
 #include <string>
 
 #include "perdure/api/layout.hpp"
+#include "perdure/api/owned.hpp"
 #include "perdure/api/persistent.hpp"
 
 namespace perdure {
 
-/// What is passed in for a value that is a container: it begins empty.
-struct empty_container {};
+/// What is passed in for a value that is an object in the pool: it begins as T{} does.
+struct new_object {};
 
 namespace detail {
 
-/// A container C that another one owns.
-template <class C>
+/// An object that a container owns.
+template <class T>
 struct stored_object {
-  using raw = C*;
-  using field = ptr<C>;
-  using arg = empty_container;
+  using raw = T*;
+  using field = ptr<T>;
+  using arg = new_object;
+  using kept = const T*;
 
   template <class Tx>
   static raw make(Tx& tx, arg = {}) {
-    return tx.template make<C>();
+    return tx.template make<T>();
   }
   template <class Tx>
   static void drop(Tx& tx, raw object) {
-    if (object == nullptr) return;
-    object->clear(tx);
+    drop_owned(tx, *object);
     tx.free(object);
   }
   template <class Tx>
-  static const C* value(Tx&, raw object) {
-    return object;
-  }
-  template <class Tx>
-  static const C* read(Tx& tx, const field& f) {
+  static kept read(Tx& tx, const field& f) {
     return tx.read(f);
   }
-  /// The container becomes empty.
+  /// A new object takes the old one's place.
   template <class Tx>
   static void assign(Tx& tx, field& f, arg) {
-    tx.read(f)->clear(tx);
+    drop(tx, tx.read(f));
+    tx.write(f, make(tx));
   }
   template <class Tx, class F>
-  static void each_block(Tx& tx, raw object, F&& f) {
-    if (object == nullptr) return;
-    f(static_cast<const void*>(object));
-    object->each_block(tx, f);
+  static void change(Tx& tx, field& f, F& by) {
+    by(*tx.read(f));
   }
-  static std::string name(LayoutNames& names) { return names.name<C>(); }
+  /// The object's block alone: the walk enters the object (api/walk.hpp).
+  template <class Tx, class F>
+  static void each_block(Tx&, raw object, F&& f) {
+    f(static_cast<const void*>(object));
+  }
+  static std::string name(LayoutNames& names) { return "own<" + names.name<T>() + ">"; }
 };
 
 }  // namespace detail

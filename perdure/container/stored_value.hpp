@@ -35,6 +35,7 @@ struct stored_image {
   using raw = image_bytes_of<T>;
   using field = p<raw>;
   using arg = const T&;
+  using kept = T;
   /// Hashing again would read the blocks that the key owns.
   static constexpr bool keeps_hash = true;
 
@@ -66,8 +67,10 @@ struct stored_image {
     value::WriterOver<Tx> writer(tx);
     value::assign(writer, type(), reinterpret_cast<std::byte*>(access::address(f)), &value);
   }
-  template <class Tx>
-  static void replace(Tx& tx, field& f, const T&, const T& value) {
+  template <class Tx, class F>
+  static void change(Tx& tx, field& f, F& by) {
+    T value = read(tx, f);
+    by(value);
     assign(tx, f, value);
   }
   template <class Tx>
@@ -118,6 +121,7 @@ struct stored_record {
   using raw = value::record*;
   using field = ptr<value::record>;
   using arg = const T&;
+  using kept = T;
 
   template <class Tx>
   static raw make(Tx& tx, arg value) {
@@ -145,8 +149,10 @@ struct stored_record {
     value::WriterOver<Tx> writer(tx);
     value::record::assign(writer, type(), tx.read(f), &value);
   }
-  template <class Tx>
-  static void replace(Tx& tx, field& f, const T&, const T& value) {
+  template <class Tx, class F>
+  static void change(Tx& tx, field& f, F& by) {
+    T value = read(tx, f);
+    by(value);
     assign(tx, f, value);
   }
   template <class Tx, class F>

@@ -52,6 +52,8 @@ class vector {
   using value_type = T;
   /// How an element is passed in: const T&, or std::string_view.
   using arg = typename Stored::arg;
+  /// What reading returns: a copy; where T is an object in the pool, a pointer to it.
+  using kept = typename Stored::kept;
 
   /// The number of elements. Reads the word that every push_back and pop_back writes.
   template <class Tx>
@@ -64,19 +66,19 @@ class vector {
     return size(tx) == 0;
   }
 
-  /// A copy of element `i`, counted from 0. Throws error(invalid) if `i` is not below the size.
+  /// A copy of element `i`, counted from 0, or a pointer to it if it is an object in the pool. Throws error(invalid) if `i` is not below the size.
   template <class Tx>
-  [[nodiscard]] T get(Tx& tx, std::uint64_t i) const {
+  [[nodiscard]] kept get(Tx& tx, std::uint64_t i) const {
     return Stored::read(tx, *checked(tx, i));
   }
   /// A copy of the first element. Throws error(invalid) if there is none.
   template <class Tx>
-  [[nodiscard]] T front(Tx& tx) const {
+  [[nodiscard]] kept front(Tx& tx) const {
     return get(tx, 0);
   }
   /// A copy of the last element. Throws error(invalid) if there is none.
   template <class Tx>
-  [[nodiscard]] T back(Tx& tx) const {
+  [[nodiscard]] kept back(Tx& tx) const {
     return get(tx, size(tx) - 1);
   }
 
@@ -91,35 +93,42 @@ class vector {
   template <class Tx, class F>
   void update(Tx& tx, std::uint64_t i, F&& f) {
     detail::require_update<Tx>();
-    Field* field = checked(tx, i);
-    const T old = Stored::read(tx, *field);
-    T value = old;
-    f(value);
-    Stored::replace(tx, *field, old, value);
+    Stored::change(tx, *checked(tx, i), f);
   }
 
   /// Adds an element at the end. Logs the element and the size.
   template <class Tx>
+  void push_back(Tx& tx, arg value = arg{})
+    requires std::is_same_v<arg, new_object>
+  {
+    add(tx, value);
+  }
+  /// Adds an element at the end. Logs the element and the size.
+  template <class Tx>
   void push_back(Tx& tx, arg value) {
-    detail::require_update<Tx>();
-    const std::uint64_t n = size(tx);
-    slots_.grow(tx, n, first_room);
-    tx.write(*slots_.at(tx, n), Stored::make(tx, value));
-    tx.write(size_, n + 1);
+    add(tx, value);
   }
 
-  /// Removes the last element and returns it.
+  /// Removes the last element and returns it; an object in the pool is only removed.
   template <class Tx>
-  T pop_back(Tx& tx) {
+  auto pop_back(Tx& tx) {
     detail::require_update<Tx>();
     const std::uint64_t n = size(tx);
     if (n == 0) detail::bad_index(0, 0);
     const Raw raw = tx.read(*slots_.at(tx, n - 1));
-    T value = Stored::value(tx, raw);
-    Stored::drop(tx, raw);
-    tx.write(size_, n - 1);
-    if (((n - 1) & (n - 2)) == 0) slots_.trim(tx, n - 1);  // a segment ends at a power of two only
-    return value;
+    const auto remove = [&] {
+      Stored::drop(tx, raw);
+      tx.write(size_, n - 1);
+      // A segment ends at a power of two only.
+      if (((n - 1) & (n - 2)) == 0) slots_.trim(tx, n - 1);
+    };
+    if constexpr (std::is_same_v<arg, new_object>) {
+      remove();
+    } else {
+      T value = Stored::value(tx, raw);
+      remove();
+      return value;
+    }
   }
 
   /// Appends a run, with one bulk write per segment. T is trivially copyable.
@@ -208,9 +217,9 @@ class vector {
     [[nodiscard]] explicit operator bool() const noexcept { return i_ < size_; }
     /// The index of the cursor's element.
     [[nodiscard]] std::uint64_t index() const noexcept { return i_; }
-    /// A copy of the cursor's element.
+    /// A copy of the cursor's element, or a pointer to it if it is an object in the pool.
     template <class Tx>
-    [[nodiscard]] T value(Tx& tx) const {
+    [[nodiscard]] kept value(Tx& tx) const {
       if constexpr (!Tx::read_only) return in_->get(tx, i_);
       return Stored::read(tx, *field_);
     }
@@ -255,6 +264,12 @@ class vector {
       for (auto c = begin(tx); c; c.next(tx)) Stored::each_block(tx, tx.read(*c.field_), f);
     }
   }
+  /// Calls f(const T&) for each element that is an object in the pool, for Pool::check().
+  template <class Tx, class F>
+    requires std::is_same_v<arg, new_object>
+  void each_object(Tx& tx, F f) const {
+    for (auto c = begin(tx); c; c.next(tx)) f(*c.value(tx));
+  }
   /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
   template <class Tx, class F>
     requires(std::is_pointer_v<T>)
@@ -287,6 +302,15 @@ class vector {
 
  private:
   static constexpr std::uint64_t first_room = sizeof(Field) >= 64 ? 1 : 64 / sizeof(Field);
+
+  template <class Tx>
+  void add(Tx& tx, arg value) {
+    detail::require_update<Tx>();
+    const std::uint64_t n = size(tx);
+    slots_.grow(tx, n, first_room);
+    tx.write(*slots_.at(tx, n), Stored::make(tx, value));
+    tx.write(size_, n + 1);
+  }
 
   template <class Tx>
   Field* checked(Tx& tx, std::uint64_t i) const {

@@ -32,7 +32,7 @@ enum class Placement : std::uint8_t {
   text,    ///< std::string: a pointer to its block
   image,   ///< as its image
   record,  ///< a pointer to a record
-  object,  ///< a container: a pointer to it
+  object,  ///< a container, or a struct of p<> fields and containers: a pointer to it
 };
 
 namespace detail {
@@ -61,9 +61,26 @@ consteval bool bytes_alone() {
     return false;
 }
 
-/// A container or another object that lies in a pool, which can't be copied.
+/// Whether a T, or a part of it, is a field or a container of a pool: then it is never copied.
 template <class T>
-concept pool_object = perdure::detail::lies_in_pool<T> && !perdure::detail::is_field<T>;
+consteval bool lies_in_pool();
+
+template <class... A>
+consteval bool any_lies_in_pool(types<A...>) {
+  return (lies_in_pool<A>() || ...);
+}
+
+template <class T>
+consteval bool lies_in_pool() {
+  if constexpr (perdure::detail::lies_in_pool<T>)
+    return true;
+  else if constexpr (is_array<T>)
+    return lies_in_pool<typename elements_of<T>::type>();
+  else if constexpr (plain_struct<T>)
+    return any_lies_in_pool(typename parts_of<T>::type{});
+  else
+    return false;
+}
 
 }  // namespace detail
 
@@ -73,7 +90,7 @@ template <class T, bool Key = false>
 consteval Placement placement_of() {
   if constexpr (std::is_same_v<T, std::string>) {
     return Placement::text;
-  } else if constexpr (detail::pool_object<T>) {
+  } else if constexpr (detail::lies_in_pool<T>()) {
     return Placement::object;
   } else if constexpr (plain_struct<T>) {
     if constexpr (!Key && !fixed<T>)

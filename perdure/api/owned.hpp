@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// drop_owned: frees what an object in a pool owns: the elements of its containers, the objects of
+// its boxes, and what those own. A ptr<T> owns nothing.
+//
+// Thread safety: that of the transaction.
+#pragma once
+
+#include <type_traits>
+
+#include "perdure/api/fields.hpp"
+#include "perdure/api/layout.hpp"
+
+namespace perdure::detail {
+
+/// Whether there is anything in a T to free: a container or a box, in it or in one of its fields.
+template <class T>
+consteval bool owns_blocks();
+
+template <class... F>
+struct fields_of {
+  static consteval bool own_blocks() { return (owns_blocks<F>() || ...); }
+};
+
+template <class T>
+consteval bool owns_blocks() {
+  if constexpr (std::is_array_v<T>)
+    return owns_blocks<std::remove_all_extents_t<T>>();
+  else if constexpr (is_std_array<T>)
+    return owns_blocks<typename T::value_type>();
+  else if constexpr (is_field<T>)
+    return false;
+  else if constexpr (container_text<T> || own_text<T>)
+    return true;
+  else if constexpr (opened_by_fields<T>)
+    return decltype(with_fields<field_count<T>>(std::declval<T&>(), [](auto&... field) {
+      return fields_of<std::remove_cvref_t<decltype(field)>...>{};
+    }))::own_blocks();
+  else
+    return false;
+}
+
+/// Leaves the object's containers and boxes empty. In the caller's transaction: first empty a very
+/// large container by its clear_some().
+template <class Tx, class T>
+void drop_owned(Tx& tx, T& object) {
+  if constexpr (!owns_blocks<T>()) {
+  } else if constexpr (std::is_array_v<T> || is_std_array<T>) {
+    for (auto& element : object) drop_owned(tx, element);
+  } else if constexpr (container_text<T> || own_text<T>) {
+    object.clear(tx);
+  } else {
+    for_each_field(object, [&](auto& field) { drop_owned(tx, field); });
+  }
+}
+
+}  // namespace perdure::detail
