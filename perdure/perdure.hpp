@@ -13,6 +13,7 @@
 #include "perdure/api/pool.hpp"
 #include "perdure/api/receipt.hpp"
 #include "perdure/api/tx.hpp"
+#include "perdure/container/box.hpp"
 #include "perdure/container/hash_map.hpp"
 #include "perdure/container/list.hpp"
 #include "perdure/container/map.hpp"

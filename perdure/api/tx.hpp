@@ -258,10 +258,14 @@ class Tx : public ReadTx<Transaction> {
                   "objects in a pool have no destructor: free what they own in a transaction");
     std::byte* const block = alloc(sizeof(T));
     detail::Image<T> image;
+    // Fields without an argument are initialised as the struct says.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
     if constexpr (std::is_aggregate_v<T>)
       ::new (static_cast<void*>(image.at())) T{detail::value_of(std::forward<Args>(args))...};
     else
       ::new (static_cast<void*>(image.at())) T(detail::value_of(std::forward<Args>(args))...);
+#pragma GCC diagnostic pop
     // A block's size is a multiple of 16.
     write_bytes(block, image.at(), detail::image_bytes<T>);
     return reinterpret_cast<T*>(block);

@@ -70,7 +70,7 @@ class alignas(64) hash_map {
   /// What a look-up returns: a copy; where V is an object in the pool, a pointer to it.
   using value_kept = typename Value::kept;
   /// What find() returns.
-  using found = std::conditional_t<std::is_pointer_v<value_kept> && !std::is_pointer_v<V>,
+  using look_up = std::conditional_t<std::is_pointer_v<value_kept> && !std::is_pointer_v<V>,
                                    value_kept, std::optional<V>>;
 
   /// The number of elements. In a big map it is the sum of several counters, and conflicts with
@@ -88,7 +88,7 @@ class alignas(64) hash_map {
   /// A copy of the key's value, or a pointer to it if it is an object in the pool; nothing (null)
   /// where the key is not there.
   template <class Tx>
-  [[nodiscard]] found find(Tx& tx, key_arg key) const {
+  [[nodiscard]] look_up find(Tx& tx, key_arg key) const {
     Node* node = find_node(tx, key);
     if (node == nullptr) return {};
     return Value::read(tx, node->value);

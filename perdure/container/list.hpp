@@ -46,7 +46,7 @@ class list {
   /// What reading returns: a copy; where T is an object in the pool, a pointer to it.
   using kept = typename Stored::kept;
   /// The same, or nothing (null).
-  using found =
+  using look_up =
       std::conditional_t<std::is_same_v<arg, new_object>, kept, std::optional<T>>;
   /// What removing an element at an end returns: it, or nothing; whether there was one, where T is
   /// an object in the pool.
@@ -116,12 +116,12 @@ class list {
   }
   /// A copy of the first element; nothing where there is none.
   template <class Tx>
-  [[nodiscard]] found front(Tx& tx) const {
+  [[nodiscard]] look_up front(Tx& tx) const {
     return value_of(tx, tx.read(first_));
   }
   /// A copy of the last element; nothing where there is none.
   template <class Tx>
-  [[nodiscard]] found back(Tx& tx) const {
+  [[nodiscard]] look_up back(Tx& tx) const {
     return value_of(tx, tx.read(last_));
   }
 
@@ -253,7 +253,7 @@ class list {
 
  private:
   template <class Tx>
-  found value_of(Tx& tx, const Node* node) const {
+  look_up value_of(Tx& tx, const Node* node) const {
     if (node == nullptr) return {};
     return Stored::read(tx, node->value);
   }

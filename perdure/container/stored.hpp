@@ -42,13 +42,21 @@ struct stored_as<T, value::Placement::object> : stored_object<T> {};
 
 }  // namespace detail
 
+class string;
+
 /// How a value or element of type T lies in a container.
 template <class T>
-struct stored : detail::stored_as<T, value::placement_of<T>()> {};
+struct stored : detail::stored_as<T, value::placement_of<T>()> {
+  static_assert(!std::is_same_v<T, string>,
+                "perdure: the text of a key, value or element is a std::string: a perdure::string "
+                "would be a block of its own that leads to it");
+};
 
 /// How a key of type K lies in a container.
 template <class K>
 struct stored_key : detail::stored_as<K, value::placement_of<K, true>()> {
+  static_assert(!std::is_same_v<K, string>,
+                "perdure: the text of a key, value or element is a std::string");
   static_assert(value::placement_of<K, true>() != value::Placement::object,
                 "perdure: a container can't be a key");
 };

@@ -161,7 +161,11 @@ class DramTx : public DramReadTx {
   }
   template <class T, class... Args>
   T* make(Args&&... args) {
+    // As Tx::make.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
     const T built{std::forward<Args>(args)...};
+#pragma GCC diagnostic pop
     auto* to = reinterpret_cast<T*>(alloc(sizeof(T)));
     write_bytes(to, &built, sizeof(T));
     return to;

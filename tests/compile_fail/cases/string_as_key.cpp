@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EXPECT: a container's key, value or element is std::string or a trivially copyable type
+// EXPECT: perdure: the text of a key, value or element is a std::string
 //
-// perdure::string as a key: it would be compared by the address of its block.
+// perdure::string as a key.
 #include "../common.hpp"
 
 #include <string>
 
-struct Pair {
-  perdure::p<int> a, b;
-};
-struct Plain {
-  int a, b;
-};
 #ifdef PERDURE_CONTROL
 struct Wrong {
   perdure::map<std::string, int> x;
