@@ -51,6 +51,9 @@ class btree {
     Order order = {};
     unsigned at = 0;
     [[nodiscard]] bool there() const noexcept { return leaf != nullptr; }
+    [[nodiscard]] bool same(const Place& other) const noexcept {
+      return leaf == other.leaf && at == other.at;
+    }
     [[nodiscard]] const auto& key_field() const { return leaf->key[order[at]]; }
     [[nodiscard]] const auto& value_field() const { return N::values(leaf)[order[at]]; }
   };
@@ -105,6 +108,18 @@ class btree {
     // Only `at` is written within a leaf: the cursor of an update lies in memory, and copying all
     // of a place that was just written in part cost 12 ns per step.
     if (++place.at >= place.order.count()) place = settled(tx, place);
+  }
+
+  /// Moves to the entry before; from past the end, to the last one; from the first, past the end.
+  template <class Tx>
+  void prev(Tx& tx, Place& place) const {
+    if (!place.there()) {
+      place = last(tx);
+    } else if (place.at > 0) {
+      --place.at;
+    } else {
+      place = before(tx, Key::read(tx, place.key_field()));
+    }
   }
 
   /// Returns the value field of `key`, or null.
@@ -219,6 +234,34 @@ class btree {
     Node* node;
     unsigned at;  ///< the child taken
   };
+
+  /// Returns the last entry of the leaf before the one that begins with `key`. Leaves are linked
+  /// forwards only: it goes down to `key`, and remembers the last subtree to its left.
+  template <class Tx>
+  [[nodiscard]] Place before(Tx& tx, key_arg key) const {
+    Node* left = nullptr;
+    std::uint64_t left_level = 0;
+    Node* node = tx.read(root_);
+    for (std::uint64_t level = tx.read(height_); level > 1; --level) {
+      const Order order = tx.read(node->order);
+      const unsigned at = N::upper(tx, node, order, key);
+      if (at > 0) {
+        left = N::child(tx, node, order, at - 1);
+        left_level = level - 1;
+      }
+      node = N::child(tx, node, order, at);
+    }
+    Place place;
+    if (left == nullptr) return place;
+    for (; left_level > 1; --left_level) {
+      const Order order = tx.read(left->order);
+      left = N::child(tx, left, order, order.count());
+    }
+    place.leaf = left;
+    place.order = tx.read(left->order);
+    place.at = place.order.count() - 1;
+    return place;
+  }
 
   /// Leaves share counters: nearby leaves use different words, one leaf always the same word.
   static std::uint64_t pick(const Node* leaf) {

@@ -11,10 +11,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "perdure/container/live_cursor.hpp"
+#include "perdure/container/ordered_range.hpp"
 #include "perdure/container/stored.hpp"
 
 namespace perdure::detail {
@@ -146,6 +149,8 @@ class ordered {
    public:
     /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
     using transaction_bound = void;
+    /// A cursor of no map.
+    cursor() : live_cursor(nullptr, false) {}
     /// Whether the cursor is at an element, or where one was erased.
     [[nodiscard]] explicit operator bool() const noexcept { return place_.there(); }
     /// A copy of the element's key. Throws error(invalid) if the element was erased.
@@ -177,6 +182,26 @@ class ordered {
       Tree::next(tx, place_);
     }
 
+    /// Goes back to the element with the next smaller key; from behind the last one, to it; false
+    /// before the first one.
+    template <class Tx>
+    void prev(Tx& tx) {
+      if constexpr (!Tx::read_only) {
+        if (key_) (void)find(tx);  // at the erased element's next one, prev is the same
+      }
+      static_cast<const ordered*>(this->container())->tree_.prev(tx, place_);
+    }
+    /// Whether both are at one element, or past the end.
+    template <class Tx>
+    [[nodiscard]] bool is(Tx& tx, const cursor& other) const {
+      if constexpr (!Tx::read_only) {
+        if (key_) (void)find(tx);
+        if (other.key_) (void)other.find(tx);
+      }
+      return place_.there() ? other.place_.there() && place_.same(other.place_)
+                            : !other.place_.there();
+    }
+
    private:
     friend class ordered;
     cursor(const ordered* map, const typename Tree::Place& place, bool live)
@@ -200,7 +225,7 @@ class ordered {
         live_cursor::erased();
       }
     }
-    mutable typename Tree::Place place_;
+    mutable typename Tree::Place place_{};
     mutable std::optional<K> key_;  ///< set when the map has changed since place_ was found
   };
 
@@ -208,6 +233,11 @@ class ordered {
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx) const {
     return cursor(this, tree_.first(tx), !Tx::read_only);
+  }
+  /// A cursor past the last element: false; prev() leads to the last one.
+  template <class Tx>
+  [[nodiscard]] cursor end(Tx&) const {
+    return cursor(this, {}, !Tx::read_only);
   }
   /// Returns the first element whose key is not below `key`.
   template <class Tx>
@@ -230,6 +260,37 @@ class ordered {
   template <class Tx>
   [[nodiscard]] std::optional<std::pair<K, value_kept>> last(Tx& tx) const {
     return at(tx, tree_.last(tx));
+  }
+
+  /// The elements in order, for a loop or for std::views: `for (auto [key, value] : m.range(tx))`.
+  /// It may be changed meanwhile, as live_cursor.hpp says.
+  template <class Tx>
+  [[nodiscard]] auto range(Tx& tx) const {
+    return ordered_range<Tx, cursor>(tx, begin(tx), end(tx));
+  }
+  /// The elements with from <= key.
+  template <class Tx>
+  [[nodiscard]] auto range(Tx& tx, key_arg from) const {
+    return ordered_range<Tx, cursor>(tx, lower_bound(tx, from), end(tx));
+  }
+  /// The elements with from <= key < to.
+  template <class Tx>
+  [[nodiscard]] auto range(Tx& tx, key_arg from, key_arg to) const {
+    cursor first = lower_bound(tx, from);
+    // An end before the beginning would be passed.
+    return ordered_range<Tx, cursor>(tx, first, first && first.below(tx, to) ? lower_bound(tx, to)
+                                                                              : first);
+  }
+  /// The elements whose key begins with `text`.
+  template <class Tx>
+  [[nodiscard]] auto prefix(Tx& tx, std::string_view text) const
+    requires std::is_same_v<K, std::string>
+  {
+    std::string end_of(text);
+    while (!end_of.empty() && static_cast<unsigned char>(end_of.back()) == 0xff) end_of.pop_back();
+    if (end_of.empty()) return range(tx, text);
+    end_of.back() = static_cast<char>(static_cast<unsigned char>(end_of.back()) + 1);
+    return range(tx, text, end_of);
   }
 
   /// Calls f(key, value) for each element with from <= key < to, in order. A result of false from f

@@ -53,6 +53,7 @@ class rb {
   struct Place {
     Node* node = nullptr;
     [[nodiscard]] bool there() const noexcept { return node != nullptr; }
+    [[nodiscard]] bool same(const Place& other) const noexcept { return node == other.node; }
     [[nodiscard]] const auto& key_field() const { return node->key; }
     [[nodiscard]] const auto& value_field() const { return node->value; }
   };
@@ -86,17 +87,15 @@ class rb {
   }
   template <class Tx>
   static void next(Tx& tx, Place& place) {
-    Node* node = place.node;
-    if (Node* right = tx.read(node->side[1])) {
-      place.node = outermost(tx, right, 0);
-      return;
-    }
-    Node* parent = tx.read(node->parent);
-    while (parent != nullptr && tx.read(parent->side[1]) == node) {
-      node = parent;
-      parent = tx.read(node->parent);
-    }
-    place.node = parent;
+    place.node = neighbour(tx, place.node, 1);
+  }
+  /// Moves to the entry before; from past the end, to the last one; from the first, past the end.
+  template <class Tx>
+  void prev(Tx& tx, Place& place) const {
+    if (place.there())
+      place.node = neighbour(tx, place.node, 0);
+    else
+      place = last(tx);
   }
 
   /// Returns the value field of `key`, or null.
@@ -223,6 +222,17 @@ class rb {
     for (Node* further = node; further != nullptr; further = tx.read(node->side[side]))
       node = further;
     return node;
+  }
+  /// Returns the next node in order (side 1), or the one before (side 0); null if there is none.
+  template <class Tx>
+  static Node* neighbour(Tx& tx, Node* node, unsigned side) {
+    if (Node* below = tx.read(node->side[side])) return outermost(tx, below, 1 - side);
+    Node* parent = tx.read(node->parent);
+    while (parent != nullptr && tx.read(parent->side[side]) == node) {
+      node = parent;
+      parent = tx.read(node->parent);
+    }
+    return parent;
   }
   /// Calls f(node) for all nodes at and below `node`, children first (f may free).
   template <class Tx, class F>

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <ranges>
 
 #include "tests/container/suite.hpp"
 
@@ -148,6 +149,27 @@ class MapModelTest {
         EXPECT_EQ(static_cast<bool>(h), high != run.model.end());
         EXPECT_TRUE(!l || l.key(tx) == low->first);
         EXPECT_TRUE(!h || h.key(tx) == high->first);
+        std::vector<std::pair<K, V>> forwards, backwards, wanted;
+        for (const auto& pair : c.range(tx, a, b)) forwards.push_back(pair);
+        for (auto pair : c.range(tx, a, b) | std::views::reverse) backwards.push_back(pair);
+        if (a < b) wanted.assign(run.model.lower_bound(a), run.model.lower_bound(b));
+        EXPECT_TRUE(forwards == wanted);
+        EXPECT_TRUE(std::equal(backwards.begin(), backwards.end(), wanted.rbegin(), wanted.rend()));
+        // A few steps there and back.
+        auto at = c.lower_bound(tx, a);
+        auto expected_at = low;
+        for (int step = 0; step < 12; ++step) {
+          if (below(run.random, 2) == 0 ? expected_at != run.model.end()
+                                        : expected_at == run.model.begin()) {
+            if (expected_at == run.model.end()) break;
+            at.next(tx), ++expected_at;
+          } else {
+            at.prev(tx), --expected_at;
+          }
+          EXPECT_EQ(static_cast<bool>(at), expected_at != run.model.end());
+          if (!at || expected_at == run.model.end()) break;
+          EXPECT_TRUE(at.key(tx) == expected_at->first);
+        }
         std::size_t tail = 0;
         c.scan(tx, a, [&](const K&, const V&) { ++tail; });
         EXPECT_EQ(tail, static_cast<std::size_t>(std::distance(low, run.model.end())));

@@ -19,10 +19,10 @@ TYPED_TEST_SUITE_P(SequenceValuesSuite);
 TYPED_TEST_P(SequenceValuesSuite, VectorOfStructs) { vector_model_test<TypeParam, Person>(); }
 TYPED_TEST_P(SequenceValuesSuite, VectorOfVariants) { vector_model_test<TypeParam, Either>(); }
 TYPED_TEST_P(SequenceValuesSuite, ListOfWords) { list_model_test<TypeParam, Words>(); }
-TYPED_TEST_P(SequenceValuesSuite, QueueOfStructs) { queue_model_test<TypeParam, Person>(); }
+TYPED_TEST_P(SequenceValuesSuite, QueueOfRanked) { queue_model_test<TypeParam, Ranked>(); }
 
 REGISTER_TYPED_TEST_SUITE_P(SequenceValuesSuite, VectorOfStructs, VectorOfVariants, ListOfWords,
-                            QueueOfStructs);
+                            QueueOfRanked);
 
 // The suite whose helpers this suite uses has a source of its own.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SequenceSuite);

@@ -119,6 +119,7 @@ struct Sample<Ranked> {
     return {static_cast<std::int32_t>(i % 11) - 5, Sample<std::string>::of(i)};
   }
 };
+inline Ranked changed(Ranked value) { return ++value.rank, value; }
 using NameAndNumber = std::pair<std::string, std::int32_t>;
 template <>
 struct Sample<NameAndNumber> {
