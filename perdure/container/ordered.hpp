@@ -276,10 +276,15 @@ class ordered {
   /// The elements with from <= key < to.
   template <class Tx>
   [[nodiscard]] auto range(Tx& tx, key_arg from, key_arg to) const {
+    return range_as<pair_of>(tx, from, to);
+  }
+  /// The same, with other elements than pairs of key and value.
+  template <class Element, class Tx>
+  [[nodiscard]] auto range_as(Tx& tx, key_arg from, key_arg to) const {
     cursor first = lower_bound(tx, from);
     // An end before the beginning would be passed.
-    return ordered_range<Tx, cursor>(tx, first, first && first.below(tx, to) ? lower_bound(tx, to)
-                                                                              : first);
+    return ordered_range<Tx, cursor, Element>(
+        tx, first, first && first.below(tx, to) ? lower_bound(tx, to) : first);
   }
   /// The elements whose key begins with `text`.
   template <class Tx>

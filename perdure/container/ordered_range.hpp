@@ -16,11 +16,17 @@
 
 namespace perdure::detail {
 
-template <class Tx, class Cursor>
-class ordered_range : public std::ranges::view_interface<ordered_range<Tx, Cursor>> {
-  using Key = decltype(std::declval<const Cursor&>().key(std::declval<Tx&>()));
-  using Value = decltype(std::declval<const Cursor&>().value(std::declval<Tx&>()));
+/// An element of a range is its key and its value: copies, or a pointer to an object in the pool.
+struct pair_of {
+  template <class Tx, class Cursor>
+  static auto at(Tx& tx, const Cursor& cursor) {
+    return std::pair(cursor.key(tx), cursor.value(tx));
+  }
+};
 
+/// `Element`: what is made of a cursor when it is read.
+template <class Tx, class Cursor, class Element = pair_of>
+class ordered_range : public std::ranges::view_interface<ordered_range<Tx, Cursor, Element>> {
  public:
   /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
   using transaction_bound = void;
@@ -28,14 +34,14 @@ class ordered_range : public std::ranges::view_interface<ordered_range<Tx, Curso
   class iterator {
    public:
     using transaction_bound = void;
-    using value_type = std::pair<Key, Value>;
+    using value_type =
+        decltype(Element::at(std::declval<Tx&>(), std::declval<const Cursor&>()));
     using difference_type = std::ptrdiff_t;
     using iterator_concept = std::bidirectional_iterator_tag;
     using iterator_category = std::input_iterator_tag;  // what it gives is no reference
 
     iterator() = default;
-    /// The element's key and value: copies, or a pointer to an object in the pool.
-    [[nodiscard]] value_type operator*() const { return {at_.key(*tx_), at_.value(*tx_)}; }
+    [[nodiscard]] value_type operator*() const { return Element::at(*tx_, at_); }
     iterator& operator++() {
       at_.next(*tx_);
       return *this;
@@ -77,6 +83,6 @@ class ordered_range : public std::ranges::view_interface<ordered_range<Tx, Curso
 }  // namespace perdure::detail
 
 /// It refers to its container by the transaction, and holds no element.
-template <class Tx, class Cursor>
+template <class Tx, class Cursor, class Element>
 inline constexpr bool
-    std::ranges::enable_borrowed_range<perdure::detail::ordered_range<Tx, Cursor>> = true;
+    std::ranges::enable_borrowed_range<perdure::detail::ordered_range<Tx, Cursor, Element>> = true;

@@ -23,6 +23,7 @@
 
 #include "perdure/api/fields.hpp"
 #include "perdure/api/layout.hpp"
+#include "perdure/value/reversed.hpp"
 #include "perdure/value/type.hpp"
 
 namespace perdure::value {
@@ -105,13 +106,19 @@ concept composed = detail::is_a<T, std::vector> || detail::is_a<T, std::optional
                    detail::is_a<T, std::variant> || detail::is_a<T, std::pair> ||
                    detail::is_a<T, std::tuple> || detail::is_array<T>;
 
+/// A part of a key that is ordered the other way round.
+template <class T>
+concept turned = detail::is_a<T, reversed>;
+
 /// A plain struct: no constructor, no base class, no private field, no stated layout.
 template <class T>
-concept plain_struct = perdure::detail::opened_by_fields<T> && !composed<T> && !scalar<T>;
+concept plain_struct =
+    perdure::detail::opened_by_fields<T> && !composed<T> && !scalar<T> && !turned<T>;
 
 /// Whether a value of type T can lie in a pool, as far as its outermost type tells.
 template <class T>
-concept storable = scalar<T> || composed<T> || plain_struct<T> || std::is_same_v<T, std::string>;
+concept storable = scalar<T> || composed<T> || plain_struct<T> || turned<T> ||
+                   std::is_same_v<T, std::string>;
 
 /// The size and alignment of an image.
 struct Extent {
@@ -163,7 +170,9 @@ consteval Extent extent_of() {
       "std::optional, std::variant, std::pair, std::tuple, std::array, or a struct of these "
       "without constructors, base classes and private fields (a trivially copyable class may "
       "state `static constexpr std::string_view layout_id = \"name/version\";`)");
-  if constexpr (scalar<T>) {
+  if constexpr (turned<T>) {
+    return extent_of<decltype(T::value)>();
+  } else if constexpr (scalar<T>) {
     static_assert(alignof(T) <= 8, "perdure: a value in a pool is aligned to at most 8 bytes");
     return {sizeof(T), alignof(T)};
   } else if constexpr (std::is_same_v<T, std::string> || detail::is_a<T, std::vector>) {

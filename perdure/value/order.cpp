@@ -79,7 +79,9 @@ std::uint64_t with(std::uint64_t hash, std::uint64_t more) {
 
 }  // namespace
 
-int compare(Reader& tx, const Type& type, const std::byte* image, const void* object) {
+namespace {
+
+int compare_forwards(Reader& tx, const Type& type, const std::byte* image, const void* object) {
   if (type.operations->order != nullptr) return type.operations->order(tx, type, image, object);
   const auto* const other = static_cast<const std::byte*>(object);
   switch (type.kind) {
@@ -120,6 +122,51 @@ int compare(Reader& tx, const Type& type, const std::byte* image, const void* ob
       return 0;
   }
   return 0;
+}
+
+}  // namespace
+
+int compare(Reader& tx, const Type& type, const std::byte* image, const void* object) {
+  const int found = compare_forwards(tx, type, image, object);
+  return type.reversed ? (found < 0 ? 1 : found > 0 ? -1 : 0) : found;
+}
+
+bool same(const Type& type, const void* a, const void* b) {
+  const auto *const x = static_cast<const std::byte*>(a), *const y = static_cast<const std::byte*>(b);
+  switch (type.kind) {
+    case Kind::scalar:
+      return compare_scalars(type, x, y) == 0;
+    case Kind::text:
+      return *static_cast<const std::string*>(a) == *static_cast<const std::string*>(b);
+    case Kind::sequence:
+    case Kind::optional:
+    case Kind::variant: {
+      const std::size_t n = type.operations->count(a);
+      if (n != type.operations->count(b)) return false;
+      const auto* one = static_cast<const std::byte*>(type.operations->get(a));
+      const auto* other = static_cast<const std::byte*>(type.operations->get(b));
+      if (type.kind == Kind::variant)
+        return n >= type.parts.size() || same(*type.parts[n].type, one, other);
+      const Type& element = type.element();
+      for (std::size_t i = 0; i < n; ++i) {
+        if (!same(element, one + i * element.object_bytes, other + i * element.object_bytes))
+          return false;
+      }
+      return true;
+    }
+    case Kind::array:
+      for (std::size_t i = 0; i < type.count; ++i) {
+        const std::size_t at = i * type.element().object_bytes;
+        if (!same(type.element(), x + at, y + at)) return false;
+      }
+      return true;
+    case Kind::structure:
+      for (const Part& part : type.parts) {
+        if (!same(*part.type, x + part.in_object, y + part.in_object)) return false;
+      }
+      return true;
+  }
+  return true;
 }
 
 std::uint64_t hash_of(const Type& type, const void* object) {

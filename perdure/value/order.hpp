@@ -22,6 +22,9 @@ namespace perdure::value {
 /// than the object.
 [[nodiscard]] int compare(Reader& tx, const Type& type, const std::byte* image, const void* object);
 
+/// Whether two objects are equal, part by part.
+[[nodiscard]] bool same(const Type& type, const void* a, const void* b);
+
 /// The hash of an object, made of those of its parts.
 [[nodiscard]] std::uint64_t hash_of(const Type& type, const void* object);
 

@@ -9,9 +9,8 @@
 namespace perdure::value {
 namespace {
 
-/// Reads the record's image to DRAM. The shape is read first: a record of another shape may be
-/// shorter.
-void read_image(Reader& tx, const Type& type, const record* from, std::byte* image) {
+/// Throws error(corrupt) if the record has another shape.
+void check_shape(Reader& tx, const Type& type, const record* from) {
   std::uint64_t shape = 0;
   tx.read_bytes(&shape, from, sizeof shape);
   if (shape != type.shape) {
@@ -21,6 +20,12 @@ void read_image(Reader& tx, const Type& type, const record* from, std::byte* ima
                            ": the pool's data is damaged, or a program wrote it that declares the "
                            "container with another struct"));
   }
+}
+
+/// Reads the record's image to DRAM. The shape is read first: a record of another shape may be
+/// shorter.
+void read_image(Reader& tx, const Type& type, const record* from, std::byte* image) {
+  check_shape(tx, type, from);
   tx.read_bytes(image, from->image(), type.size);
 }
 
@@ -33,6 +38,24 @@ record* record::make(Writer& tx, const Type& type, const void* object) {
   auto* const block = reinterpret_cast<record*>(tx.alloc(sizeof(record) + type.size));
   tx.write_bytes(block, bytes.data(), sizeof(record) + type.size);
   return block;
+}
+
+std::byte* record::make_behind(Writer& tx, std::uint64_t word, const Type& type,
+                               const void* object) {
+  constexpr std::size_t head = sizeof word + sizeof(record);
+  Buffer bytes(head + type.size);
+  std::memcpy(bytes.data(), &word, sizeof word);
+  std::memcpy(bytes.data() + sizeof word, &type.shape, sizeof type.shape);
+  encode(tx, type, object, bytes.data() + head);
+  std::byte* const block = tx.alloc(head + type.size);
+  tx.write_bytes(block, bytes.data(), head + type.size);
+  return block;
+}
+
+void record::read_part(Reader& tx, const Type& type, const record* from, const Part& part,
+                       void* image) {
+  check_shape(tx, type, from);
+  tx.read_bytes(image, from->image() + part.at, part.type->size);
 }
 
 void record::read(Reader& tx, const Type& type, const record* from, void* object) {
@@ -51,21 +74,29 @@ void record::assign(Writer& tx, const Type& type, record* to, const void* object
 
 void record::drop(Writer& tx, const Type& type, record* block) {
   if (block == nullptr) return;
-  if (type.owns) {
-    Buffer image(type.size);
-    read_image(tx, type, block, image.data());
-    value::drop(tx, type, image.data());
-  }
+  drop_parts(tx, type, block);
   tx.free(block);
+}
+
+void record::drop_parts(Writer& tx, const Type& type, const record* from) {
+  if (!type.owns) return;
+  Buffer image(type.size);
+  read_image(tx, type, from, image.data());
+  value::drop(tx, type, image.data());
 }
 
 void record::each_block(Reader& tx, const Type& type, const record* block,
                         const std::function<void(const void*)>& f) {
   if (block == nullptr) return;
   f(block);
+  each_part_block(tx, type, block, f);
+}
+
+void record::each_part_block(Reader& tx, const Type& type, const record* from,
+                             const std::function<void(const void*)>& f) {
   if (!type.owns) return;
   Buffer image(type.size);
-  read_image(tx, type, block, image.data());
+  read_image(tx, type, from, image.data());
   value::each_block(tx, type, image.data(), f);
 }
 

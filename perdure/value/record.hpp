@@ -29,12 +29,23 @@ struct record {
 
   /// Makes the record of an object.
   [[nodiscard]] static record* make(Writer& tx, const Type& type, const void* object);
+  /// Makes the record of an object in a block that begins with one word more. Returns the block.
+  [[nodiscard]] static std::byte* make_behind(Writer& tx, std::uint64_t word, const Type& type,
+                                              const void* object);
   /// Gives an object the record's value.
   static void read(Reader& tx, const Type& type, const record* from, void* object);
+  /// Copies the image of one of its parts.
+  static void read_part(Reader& tx, const Type& type, const record* from, const Part& part,
+                        void* image);
   /// Makes a record that of an object; only bytes that differ are logged.
   static void assign(Writer& tx, const Type& type, record* to, const void* object);
   /// Frees the record and what it owns.
   static void drop(Writer& tx, const Type& type, record* block);
+  /// Frees what the record owns, and not its block.
+  static void drop_parts(Writer& tx, const Type& type, const record* from);
+  /// Calls f(block) for each block that the record owns, and not for its own.
+  static void each_part_block(Reader& tx, const Type& type, const record* from,
+                              const std::function<void(const void*)>& f);
   /// Calls f(block) for the record and each block that it owns.
   static void each_block(Reader& tx, const Type& type, const record* block,
                          const std::function<void(const void*)>& f);

@@ -22,6 +22,14 @@ void append(std::string& out, const Type& type, std::vector<const Type*>& outer)
     if (type.kind == Kind::array) out += "," + std::to_string(type.count);
     out += '>';
   };
+  if (type.reversed) {
+    Type inner = type;
+    inner.reversed = false;
+    out += "desc<";
+    append(out, inner, outer);
+    out += '>';
+    return;
+  }
   switch (type.kind) {
     case Kind::scalar:
       out += type.word;

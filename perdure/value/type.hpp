@@ -71,6 +71,8 @@ struct Type {
   Number number = Number::unsigned_integer;  ///< of a scalar
   /// Whether there is text or a sequence in it, so that it owns heap blocks.
   bool owns = false;
+  /// Whether it is ordered the other way round (reversed.hpp).
+  bool reversed = false;
   /// Whether an object's bytes are its image, padding aside.
   bool plain = false;
   std::uint32_t size = 0;   ///< of the image; a multiple of `align`

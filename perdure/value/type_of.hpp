@@ -125,7 +125,12 @@ void fill(Type& type) {
   type.align = static_cast<std::uint32_t>(extent.align);
   type.object_bytes = sizeof(T);
   type.operations = &operations_of<T>;
-  if constexpr (scalar<T>) {
+  if constexpr (turned<T>) {
+    // An object of T is one of what it turns.
+    static_assert(sizeof(T) == sizeof(decltype(T::value)));
+    type = *declare<decltype(T::value)>();
+    type.reversed = true;
+  } else if constexpr (scalar<T>) {
     type.kind = Kind::scalar;
     type.number = number_of<T>();
     type.word = word_of<T>();

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// table<T, ...>: rows of a plain struct in a pool, found by their key and by other members.
+//
+//     struct Session { std::string token; std::uint64_t user; std::chrono::sys_seconds until; };
+//     table<Session, key<&Session::token>, indexed<&Session::user>, expires<&Session::until>> all;
+//
+// A row is one block (table_row.hpp) that keeps its address. A map from the key, and one for each
+// other declared member, lead to it (table_parts.hpp). A change of a member that is in no index
+// touches no index.
+// Thread safety: that of the transaction.
+// Invariants:
+// TABLE-1 Each part has exactly one entry for each row.
+// TABLE-2 An entry's key is what the row's member is, and in an index the row's number.
+// TABLE-3 A row's number is less than next_, and no two rows share one.
+// Zero bytes are an empty table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perdure/api/layout.hpp"
+#include "perdure/api/persistent.hpp"
+#include "perdure/container/table_parts.hpp"
+#include "perdure/container/table_row.hpp"
+
+namespace perdure {
+
+/// A table in a pool. T is a plain struct; `Key` is key<&T::member> or ordered_key<&T::member>;
+/// `Others` are indexed, indexed_descending, unique and expires.
+///
+/// Each call takes the transaction first. Calls that change the table need an update()'s `tx` (they
+/// do not compile with a view's) and throw error(exists) where a row would share a unique member
+/// with another one, and error(full), error(too_big), error(out_of_memory) or std::bad_alloc where
+/// memory or log space is lacking; the transaction is then rolled back. A table may be changed in a
+/// loop over its rows, as live_cursor.hpp says of maps; a row that was erased must not be read.
+/// Thread safety: the transaction's.
+template <class T, class Key, class... Others>
+class alignas(64) table {
+  static_assert(value::plain_struct<T>,
+                "perdure::table: a row is a plain struct: no constructor, no base class, no private "
+                "field");
+  static_assert(detail::is_key<Key>,
+                "perdure::table: the first thing that a table is declared with is its key: "
+                "key<&T::member> or ordered_key<&T::member>");
+  static_assert(!(detail::is_key<Others> || ...), "perdure::table: a table has one key");
+  using KeyPart = detail::table_part<Key>;
+  using Row = detail::row;
+
+ public:
+  /// The type of a row.
+  using value_type = T;
+  /// The type of the key.
+  using key_type = typename KeyPart::type;
+  /// How a key is passed in: const K&, or std::string_view.
+  using key_arg = typename stored_key<key_type>::arg;
+
+  /// The number of rows.
+  template <class Tx>
+  [[nodiscard]] std::uint64_t size(Tx& tx) const {
+    return parts_.first.rows.size(tx);
+  }
+  /// Whether there is no row.
+  template <class Tx>
+  [[nodiscard]] bool empty(Tx& tx) const {
+    return parts_.first.rows.empty(tx);
+  }
+  /// Whether there is a row of this key.
+  template <class Tx>
+  [[nodiscard]] bool contains(Tx& tx, key_arg key) const {
+    return parts_.first.rows.contains(tx, key);
+  }
+  /// A copy of the key's row; nothing where there is none.
+  template <class Tx>
+  [[nodiscard]] std::optional<T> find(Tx& tx, key_arg key) const {
+    return copy(tx, parts_.first.rows.find(tx, key));
+  }
+  /// The key's row, of which single fields can be read; nothing where there is none.
+  template <class Tx>
+  [[nodiscard]] std::optional<detail::row_ref<T, Tx>> at(Tx& tx, key_arg key) const {
+    const auto found = parts_.first.rows.find(tx, key);
+    if (!found) return std::nullopt;
+    return detail::row_ref<T, Tx>(tx, *found);
+  }
+  /// A copy of the row whose unique member has this value; nothing where there is none.
+  template <auto Member, class Tx>
+  [[nodiscard]] std::optional<T> one(
+      Tx& tx, typename stored_key<detail::member_type<Member>>::arg value) const {
+    const auto& part = this->part<Member>();
+    static_assert(std::remove_cvref_t<decltype(part)>::is_unique,
+                  "perdure::table: rows may share this member: use by<&T::member>(tx, value)");
+    return copy(tx, part.rows.find(tx, value));
+  }
+
+  /// The rows whose member has this value, oldest first.
+  template <auto Member, class Tx>
+  [[nodiscard]] auto by(Tx& tx, const detail::member_type<Member>& value) const {
+    const auto& index = this->index<Member>();
+    auto from = index.first_of(value), to = from;
+    std::get<1>(to) = ~std::uint64_t{0};
+    return rows_of(tx, index.rows, index.rows.lower_bound(tx, from),
+                   index.rows.lower_bound(tx, to));
+  }
+  /// The rows from one value of the member to another one, in the index's order; those of `to` are
+  /// not among them.
+  template <auto Member, class Tx>
+  [[nodiscard]] auto range(Tx& tx, const detail::member_type<Member>& from,
+                           const detail::member_type<Member>& to) const {
+    const auto& part = this->part<Member>();
+    if constexpr (std::remove_cvref_t<decltype(part)>::is_unique) {
+      return part.rows.template range_as<detail::row_of<T>>(tx, from, to);
+    } else {
+      return part.rows.template range_as<detail::row_of<T>>(tx, part.first_of(from),
+                                                            part.first_of(to));
+    }
+  }
+  /// All rows, in the order of the member's index.
+  template <auto Member, class Tx>
+  [[nodiscard]] auto ordered(Tx& tx) const {
+    const auto& part = this->part<Member>();
+    return rows_of(tx, part.rows, part.rows.begin(tx), part.rows.end(tx));
+  }
+
+  /// Adds a row unless there is one of its key. Returns whether it was added.
+  template <class Tx>
+  bool insert(Tx& tx, const T& row) {
+    detail::require_update<Tx>();
+    if (contains(tx, KeyPart::key_of(row, 0))) return false;
+    add(tx, row);
+    return true;
+  }
+  /// Adds a row, or gives the row of its key this value. Returns whether it was added.
+  template <class Tx>
+  bool put(Tx& tx, const T& row) {
+    detail::require_update<Tx>();
+    const auto found = parts_.first.rows.find(tx, KeyPart::key_of(row, 0));
+    if (found)
+      change(tx, *found, *copy(tx, found), row);
+    else
+      add(tx, row);
+    return !found;
+  }
+  /// Calls f(T&), which changes the key's row. Returns false, without a call, when there is none.
+  template <class Tx, class F>
+  bool update(Tx& tx, key_arg key, F&& f) {
+    detail::require_update<Tx>();
+    const auto found = parts_.first.rows.find(tx, key);
+    if (!found) return false;
+    const T old = *copy(tx, found);
+    T now = old;
+    f(now);
+    change(tx, *found, old, now);
+    return true;
+  }
+  /// Removes the key's row. Returns whether there was one.
+  template <class Tx>
+  bool erase(Tx& tx, key_arg key) {
+    detail::require_update<Tx>();
+    const auto found = parts_.first.rows.find(tx, key);
+    if (found) remove(tx, *found);
+    return found.has_value();
+  }
+  /// Removes up to `most` rows whose time has come: not after `now`, the oldest first. Returns how
+  /// many. The table is declared with expires<&T::member>.
+  template <class Tx, class Time>
+  std::uint64_t expire(Tx& tx, const Time& now, std::uint64_t most = ~std::uint64_t{0}) {
+    detail::require_update<Tx>();
+    static_assert((detail::is_expiry<Others> || ...),
+                  "perdure::table: expire() is for a table with expires<&T::member>");
+    std::uint64_t removed = 0;
+    parts_.each([&]<class Part>(Part& part) {
+      if constexpr (Part::word == "expires") {
+        while (removed < most) {
+          const auto first = part.rows.first(tx);
+          if (!first || now < std::get<0>(first->first)) break;
+          remove(tx, first->second);
+          ++removed;
+        }
+      }
+    });
+    return removed;
+  }
+
+  /// Removes all rows, in this transaction: empty a very large table with clear_some.
+  template <class Tx>
+  void clear(Tx& tx) {
+    (void)clear_some(tx, ~std::uint64_t{0});
+  }
+  /// Removes up to `n` rows. Returns whether the table is empty.
+  template <class Tx>
+  bool clear_some(Tx& tx, std::uint64_t n) {
+    detail::require_update<Tx>();
+    for (; n > 0; --n) {
+      auto first = parts_.first.rows.begin(tx);
+      if (!first) break;
+      remove(tx, first.value(tx));
+    }
+    if (!empty(tx)) return false;
+    parts_.each([&](auto& part) { part.rows.clear(tx); });
+    return true;
+  }
+
+  /// Calls f(const void*) for each heap block that the table owns, for Pool::check(). Any
+  /// transaction.
+  template <class Tx, class F>
+  void each_block(Tx& tx, F f) const {
+    parts_.each([&](const auto& part) { part.rows.each_block(tx, f); });
+    value::ReaderOver<Tx> reader(tx);
+    for (auto at = parts_.first.rows.begin(tx); at; at.next(tx)) {
+      const Row* const row = at.value(tx);
+      f(static_cast<const void*>(row));
+      value::record::each_part_block(reader, type(), &row->record,
+                                     [&](const void* block) { f(block); });
+    }
+  }
+  /// Returns what is wrong; empty when nothing is.
+  template <class Tx>
+  [[nodiscard]] std::vector<std::string> audit(Tx& tx) const;
+
+  /// What stands for this table in the layout text of a root (layout.hpp).
+  static std::string layout_text(LayoutNames&) { return layout_text(); }
+  /// The same, of the table alone.
+  static std::string layout_text() {
+    std::string out = "table<" + value::text_of(type());
+    const detail::table_parts<Key, Others...> parts{};
+    parts.each([&]<class Part>(const Part&) {
+      out += "," + std::string(Part::word) + " ";
+      out += detail::part_of<Part::member>().name;
+    });
+    return out + ">/1";
+  }
+
+ private:
+  static const value::Type& type() { return value::type_of<T>(); }
+
+  /// The part that finds rows by a member.
+  template <auto Member>
+  [[nodiscard]] const auto& part() const {
+    constexpr bool there = (detail::finds_by<Member, KeyPart>() || ... ||
+                            detail::finds_by<Member, detail::table_part<Others>>());
+    static_assert(there, "perdure::table: rows are not found by this member: declare it as indexed, "
+                         "indexed_descending, unique or expires");
+    return find_part<Member>(parts_);
+  }
+  template <auto Member>
+  [[nodiscard]] const auto& index() const {
+    const auto& found = part<Member>();
+    static_assert(!std::remove_cvref_t<decltype(found)>::is_unique,
+                  "perdure::table: no two rows share this member: use one<&T::member>(tx, value), or "
+                  "find(tx, key)");
+    return found;
+  }
+  template <auto Member, class First, class... Rest>
+  static const auto& find_part(const detail::table_parts<First, Rest...>& parts) {
+    if constexpr (detail::finds_by<Member, detail::table_part<First>>())
+      return parts.first;
+    else
+      return find_part<Member>(parts.rest);
+  }
+  template <class Tx, class Map, class Cursor>
+  static auto rows_of(Tx& tx, const Map&, Cursor first, Cursor last) {
+    return detail::ordered_range<Tx, Cursor, detail::row_of<T>>(tx, std::move(first),
+                                                                std::move(last));
+  }
+
+  template <class Tx>
+  static std::optional<T> copy(Tx& tx, const std::optional<Row*>& row) {
+    if (!row) return std::nullopt;
+    return detail::row_ref<T, Tx>(tx, *row).value();
+  }
+
+  template <class Tx>
+  void add(Tx& tx, const T& value) {
+    require_unique(tx, nullptr, value);
+    value::WriterOver<Tx> writer(tx);
+    const std::uint64_t number = tx.read(next_);
+    auto* const row = reinterpret_cast<Row*>(
+        value::record::make_behind(writer, number, type(), std::addressof(value)));
+    tx.write(next_, number + 1);
+    parts_.each([&](auto& part) { part.rows.insert(tx, part.key_of(value, number), row); });
+  }
+  template <class Tx>
+  void change(Tx& tx, Row* row, const T& old, const T& now) {
+    require_unique(tx, &old, now);
+    std::uint64_t number = 0;
+    tx.read_bytes(&number, &row->number, sizeof number);
+    parts_.each([&](auto& part) {
+      const auto &before = part.key_of(old, number), &after = part.key_of(now, number);
+      if (detail::same_key(before, after)) return;
+      part.rows.erase(tx, before);
+      part.rows.insert(tx, after, row);
+    });
+    value::WriterOver<Tx> writer(tx);
+    value::record::assign(writer, type(), &row->record, std::addressof(now));
+  }
+  template <class Tx>
+  void remove(Tx& tx, Row* row) {
+    const T value = detail::row_ref<T, Tx>(tx, row).value();
+    std::uint64_t number = 0;
+    tx.read_bytes(&number, &row->number, sizeof number);
+    parts_.each([&](auto& part) { part.rows.erase(tx, part.key_of(value, number)); });
+    value::WriterOver<Tx> writer(tx);
+    value::record::drop_parts(writer, type(), &row->record);
+    tx.free(row);
+  }
+  /// Throws error(exists) if another row has a unique member of `now`. `old`: what the row is that
+  /// becomes `now`; null for a new one.
+  template <class Tx>
+  void require_unique(Tx& tx, const T* old, const T& now) const {
+    parts_.each([&]<class Part>(const Part& part) {
+      if constexpr (Part::is_unique) {
+        const auto& mine = part.key_of(now, 0);
+        if (old != nullptr && detail::equal_members(part.key_of(*old, 0), mine)) return;
+        if (part.rows.contains(tx, mine))
+          detail::throw_not_unique(detail::part_of<Part::member>().name);
+      }
+    });
+  }
+
+  p<std::uint64_t> next_;
+  detail::table_parts<Key, Others...> parts_;
+};
+
+}  // namespace perdure
+
+#include "perdure/container/table_audit.hpp"

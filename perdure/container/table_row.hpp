@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// row, row_ref: a row of a table: one heap block [number u64][record]. The number is given when the
+// row is added and never again: it orders rows that are equal in an index.
+//
+// A row keeps its address. Nothing outside the table holds it: a row_ref belongs to its
+// transaction, and is invalid once its row was erased.
+// Thread safety: that of the transaction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <concepts>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "perdure/value/access.hpp"
+#include "perdure/value/image.hpp"
+#include "perdure/value/order.hpp"
+#include "perdure/value/record.hpp"
+#include "perdure/value/text_block.hpp"
+#include "perdure/value/type_of.hpp"
+
+namespace perdure::detail {
+
+struct row {
+  std::uint64_t number;
+  value::record record;
+};
+static_assert(sizeof(row) == 16);
+
+/// The class and the type of a member, of its pointer.
+template <class>
+struct member_of;
+template <class T, class M>
+struct member_of<M T::*> {
+  using object = T;
+  using type = M;
+};
+template <auto Member>
+using member_type = typename member_of<decltype(Member)>::type;
+
+/// The part of T's Type that is the member. Its place in the object is found without one: only
+/// addresses are formed.
+template <auto Member>
+const value::Part& part_of() {
+  using T = typename member_of<decltype(Member)>::object;
+  static const value::Part* const part = [] {
+    union Storage {
+      Storage() {}
+      ~Storage() {}
+      std::byte bytes;
+      T object;
+    };
+    const auto storage = std::make_unique<Storage>();
+    const auto at = static_cast<std::size_t>(
+        reinterpret_cast<const std::byte*>(std::addressof(storage->object.*Member)) -
+        &storage->bytes);
+    for (const value::Part& one : value::type_of<T>().parts) {
+      if (one.in_object == at && one.type == &value::type_of<member_type<Member>>()) return &one;
+    }
+    return static_cast<const value::Part*>(nullptr);
+  }();
+  return *part;
+}
+
+/// A row of a table of T, in a transaction.
+template <class T, class Tx>
+class row_ref {
+ public:
+  /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
+  using transaction_bound = void;
+
+  row_ref(Tx& tx, const row* at) noexcept : tx_(&tx), at_(at) {}
+
+  /// A copy of one field: nothing else of the row is read.
+  template <auto Member>
+  [[nodiscard]] member_type<Member> get() const {
+    value::ReaderOver<Tx> reader(*tx_);
+    const value::Part& part = part_of<Member>();
+    value::Buffer image(part.type->size);
+    value::record::read_part(reader, value::type_of<T>(), &at_->record, part, image.data());
+    member_type<Member> out{};
+    value::decode(reader, *part.type, image.data(), &out);
+    return out;
+  }
+  /// Calls f(std::string_view) with one text field, and returns what it returns: no std::string is
+  /// made of a text of up to 512 bytes.
+  template <auto Member, class F>
+  auto peek(F&& f) const {
+    static_assert(std::is_same_v<member_type<Member>, std::string>,
+                  "perdure::table: peek<&T::member>(f) is for text: use get<&T::member>()");
+    value::ReaderOver<Tx> reader(*tx_);
+    const value::Part& part = part_of<Member>();
+    const text_block* block = nullptr;
+    value::record::read_part(reader, value::type_of<T>(), &at_->record, part, &block);
+    const std::size_t n = text_block::length(reader, block);
+    if (n > text_block::piece) return f(std::string_view(text_block::read(reader, block)));
+    char text[text_block::piece];
+    if (n != 0) reader.read_bytes(text, block->bytes(), n);
+    return f(std::string_view(text, n));
+  }
+  /// A copy of the row.
+  [[nodiscard]] T value() const {
+    value::ReaderOver<Tx> reader(*tx_);
+    T out{};
+    value::record::read(reader, value::type_of<T>(), &at_->record, &out);
+    return out;
+  }
+  /// A copy of the row.
+  operator T() const { return value(); }  // NOLINT: a loop may name the struct
+
+  /// What operator-> returns.
+  class Copy {
+   public:
+    explicit Copy(T value) : value_(std::move(value)) {}
+    const T* operator->() const noexcept { return &value_; }
+
+   private:
+    T value_;
+  };
+  /// A field of a copy of the row. Each use copies the row: of one field, get() copies less.
+  [[nodiscard]] Copy operator->() const { return Copy(value()); }
+
+ private:
+  Tx* tx_;
+  const row* at_;
+};
+
+/// The elements of a table's ranges.
+template <class T>
+struct row_of {
+  template <class Tx, class Cursor>
+  static row_ref<T, Tx> at(Tx& tx, const Cursor& cursor) {
+    return row_ref<T, Tx>(tx, cursor.value(tx));
+  }
+};
+
+/// Whether two keys of a part have the same parts.
+template <class K>
+bool same_key(const K& a, const K& b) {
+  return value::same(value::type_of<K>(), std::addressof(a), std::addressof(b));
+}
+/// Whether a unique map takes two members for one: by their own operator== if they have one.
+template <class M>
+bool equal_members(const M& a, const M& b) {
+  if constexpr (std::equality_comparable<M>)
+    return a == b;
+  else
+    return same_key(a, b);
+}
+
+/// Throws error(exists).
+[[noreturn]] inline void throw_not_unique(std::string_view member) {
+  throw error(Status(Code::exists, "perdure::table: found another row with the same '" +
+                                       std::string(member) +
+                                       "', which is unique, expected none: change or erase that "
+                                       "row first"));
+}
+
+}  // namespace perdure::detail
