@@ -10,7 +10,8 @@
 // touches no index.
 // Thread safety: that of the transaction.
 // Invariants:
-// TABLE-1 Each part has exactly one entry for each row.
+// TABLE-1 Each part has exactly one entry for each row, but none for a row whose unique member is an
+// optional without a value.
 // TABLE-2 An entry's key is what the row's member is, and in an index the row's number.
 // TABLE-3 A row's number is less than next_, and no two rows share one.
 // Zero bytes are an empty table.
@@ -280,7 +281,9 @@ class alignas(64) table {
     auto* const row = reinterpret_cast<Row*>(
         value::record::make_behind(writer, number, type(), std::addressof(value)));
     tx.write(next_, number + 1);
-    parts_.each([&](auto& part) { part.rows.insert(tx, part.key_of(value, number), row); });
+    parts_.each([&](auto& part) {
+      if (part.holds(value)) part.rows.insert(tx, part.key_of(value, number), row);
+    });
   }
   template <class Tx>
   void change(Tx& tx, Row* row, const T& old, const T& now) {
@@ -290,8 +293,8 @@ class alignas(64) table {
     parts_.each([&](auto& part) {
       const auto &before = part.key_of(old, number), &after = part.key_of(now, number);
       if (detail::same_key(before, after)) return;
-      part.rows.erase(tx, before);
-      part.rows.insert(tx, after, row);
+      if (part.holds(old)) part.rows.erase(tx, before);
+      if (part.holds(now)) part.rows.insert(tx, after, row);
     });
     value::WriterOver<Tx> writer(tx);
     value::record::assign(writer, type(), &row->record, std::addressof(now));
@@ -301,7 +304,9 @@ class alignas(64) table {
     const T value = detail::row_ref<T, Tx>(tx, row).value();
     std::uint64_t number = 0;
     tx.read_bytes(&number, &row->number, sizeof number);
-    parts_.each([&](auto& part) { part.rows.erase(tx, part.key_of(value, number)); });
+    parts_.each([&](auto& part) {
+      if (part.holds(value)) part.rows.erase(tx, part.key_of(value, number));
+    });
     value::WriterOver<Tx> writer(tx);
     value::record::drop_parts(writer, type(), &row->record);
     tx.free(row);
@@ -314,7 +319,7 @@ class alignas(64) table {
       if constexpr (Part::is_unique) {
         const auto& mine = part.key_of(now, 0);
         if (old != nullptr && detail::equal_members(part.key_of(*old, 0), mine)) return;
-        if (part.rows.contains(tx, mine))
+        if (part.holds(now) && part.rows.contains(tx, mine))
           detail::throw_not_unique(detail::part_of<Part::member>().name);
       }
     });

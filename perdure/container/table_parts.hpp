@@ -32,7 +32,8 @@ struct indexed {};
 /// The same, the largest first.
 template <auto Member>
 struct indexed_descending {};
-/// Rows are found by this member, which no two of them share.
+/// Rows are found by this member, which no two of them share. Of a std::optional member any number
+/// of rows may have no value; they are not found by it.
 template <auto Member>
 struct unique {};
 /// A row is removed by expire() once the time in this member has come. It is an index, too.
@@ -45,8 +46,15 @@ namespace detail {
 template <class Declared>
 struct table_part;
 
-template <auto Member, class Map>
+template <auto Member, class Map, bool SkipsNothing = false>
 struct by_member {
+  /// Whether a row has an entry: of a unique optional member, a row without a value has none.
+  static bool holds(const typename member_of<decltype(Member)>::object& row) {
+    if constexpr (SkipsNothing && value::detail::is_a<member_type<Member>, std::optional>)
+      return (row.*Member).has_value();
+    else
+      return true;
+  }
   using object = typename member_of<decltype(Member)>::object;
   using type = member_type<Member>;
   static constexpr auto member = Member;
@@ -65,6 +73,8 @@ struct by_member_and_number {
   static constexpr bool is_unique = false;
   map<entry, row*> rows;
 
+  static bool holds(const object&) { return true; }
+
   static entry key_of(const object& row, std::uint64_t number) {
     return entry(Part{row.*Member}, number);
   }
@@ -81,7 +91,7 @@ struct table_part<ordered_key<Member>> : by_member<Member, map<member_type<Membe
   static constexpr std::string_view word = "ordered_key";
 };
 template <auto Member>
-struct table_part<unique<Member>> : by_member<Member, map<member_type<Member>, row*>> {
+struct table_part<unique<Member>> : by_member<Member, map<member_type<Member>, row*>, true> {
   static constexpr std::string_view word = "unique";
 };
 template <auto Member>

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The table's suite: random transactions on a table with a part of each kind, compared with a list
+// of rows.
+//
+// Thread safety: one thread.
+#pragma once
+
+#include <algorithm>
+#include <ranges>
+
+#include "perdure/container/table.hpp"
+#include "tests/container/suite.hpp"
+
+namespace perdure::test {
+
+struct Session {
+  std::string token;
+  std::uint64_t user = 0;
+  std::int32_t price = 0;
+  std::optional<std::string> mail{};
+  std::vector<std::string> roles{};
+  std::chrono::sys_seconds until{};
+  double unindexed = 0;
+  friend bool operator==(const Session&, const Session&) = default;
+};
+using Sessions =
+    table<Session, key<&Session::token>, indexed<&Session::user>,
+          indexed_descending<&Session::price>, unique<&Session::mail>, expires<&Session::until>>;
+struct Order {
+  std::pair<std::int16_t, std::string> id;
+  std::string owner;
+  friend bool operator==(const Order&, const Order&) = default;
+};
+using Orders = table<Order, ordered_key<&Order::id>, indexed<&Order::owner>>;
+
+/// Rows, oldest first.
+using SessionModel = std::vector<Session>;
+
+inline Session some_session(Random& r) {
+  const std::uint64_t i = below(r, 90);
+  return {.token = Sample<std::string>::of(i),
+          .user = below(r, 6),
+          .price = static_cast<std::int32_t>(below(r, 5)) - 2,
+          .mail = below(r, 3) == 0 ? std::nullopt
+                                   : std::optional(Sample<std::string>::of(below(r, 400))),
+          .roles = std::vector<std::string>(below(r, 3), "a role with a block of its own"),
+          .until = std::chrono::sys_seconds(std::chrono::seconds(below(r, 50))),
+          .unindexed = 0};
+}
+/// Whether a row may be beside the others: its mail is its own.
+inline bool fits(const SessionModel& model, const Session& row) {
+  return std::ranges::none_of(model, [&](const Session& other) {
+    return other.token != row.token && row.mail && other.mail == row.mail;
+  });
+}
+
+template <class Tx>
+void session_step(Tx& tx, Sessions& c, SessionModel& m, Random& r) {
+  const Session row = some_session(r);
+  const auto there = std::ranges::find(m, row.token, &Session::token);
+  const bool new_one = there == m.end();
+  switch (below(r, 8)) {
+    case 0:
+    case 1:
+    case 2:
+      if (!fits(m, row)) break;
+      EXPECT_EQ(c.put(tx, row), new_one);
+      if (new_one)
+        m.push_back(row);
+      else
+        *there = row;
+      break;
+    case 3:
+      if (!fits(m, row)) break;
+      EXPECT_EQ(c.insert(tx, row), new_one);
+      if (new_one) m.push_back(row);
+      break;
+    case 4: {
+      EXPECT_EQ(c.erase(tx, row.token), !new_one);
+      if (!new_one) m.erase(there);
+      break;
+    }
+    case 5: {
+      const auto change = [&](Session& s) {
+        s.user = row.user;
+        s.unindexed += 1;
+        s.roles.emplace_back("more");
+      };
+      EXPECT_EQ(c.update(tx, row.token, change), !new_one);
+      if (!new_one) change(*there);
+      break;
+    }
+    case 6: {
+      const std::chrono::sys_seconds now(std::chrono::seconds(below(r, 6)));
+      const std::uint64_t most = below(r, 4);
+      // The oldest time first; of one time, the row that was added first.
+      SessionModel due;
+      std::ranges::copy_if(m, std::back_inserter(due), [&](auto& s) { return s.until <= now; });
+      std::ranges::stable_sort(due, {}, &Session::until);
+      due.resize(std::min<std::size_t>(due.size(), most));
+      EXPECT_EQ(c.expire(tx, now, most), due.size());
+      std::erase_if(m, [&](const Session& s) { return std::ranges::count(due, s) > 0; });
+      break;
+    }
+    default:
+      if (new_one || below(r, 2) == 0) break;
+      Session renamed = some_session(r);  // its key, too
+      if (!fits(m, renamed) || std::ranges::count(m, renamed.token, &Session::token) > 0) break;
+      renamed.mail = there->mail;
+      EXPECT_TRUE(c.update(tx, row.token, [&](Session& s) { s = renamed; }));
+      *there = renamed;
+  }
+}
+
+template <class C>
+struct TableRoot {
+  C x;
+};
+
+/// Whatever finds rows finds those of the model, in their order.
+template <class Run>
+void expect_sessions(Run& run) {
+  run.expect_sound();
+  const SessionModel& m = run.model;
+  run.view([&](auto& tx, const Sessions& c) {
+    EXPECT_EQ(c.size(tx), m.size());
+    const auto rows_where = [&](auto member, auto wanted) {
+      SessionModel rows;
+      std::ranges::copy_if(m, std::back_inserter(rows), wanted, member);
+      return rows;
+    };
+    const auto rows_of = [](auto&& range) {
+      SessionModel rows;
+      for (Session s : range) rows.push_back(s);
+      return rows;
+    };
+    for (const Session& s : m) {
+      EXPECT_EQ(c.find(tx, s.token), s);
+      EXPECT_EQ((c.template one<&Session::mail>(tx, s.mail)),
+                s.mail ? std::optional(s) : std::nullopt);
+      const auto row = c.at(tx, s.token);
+      EXPECT_EQ(row->template get<&Session::roles>(), s.roles);
+      EXPECT_EQ(row->template get<&Session::unindexed>(), s.unindexed);
+      EXPECT_TRUE(row->template peek<&Session::token>(
+          [&](std::string_view token) { return token == s.token; }));
+    }
+    EXPECT_FALSE(c.find(tx, "none") || c.at(tx, "none") || c.contains(tx, "none"));
+    for (std::uint64_t user = 0; user < 6; ++user) {
+      auto wanted = rows_where(&Session::user, [&](auto u) { return u == user; });
+      EXPECT_EQ(rows_of(c.template by<&Session::user>(tx, user)), wanted);
+      std::ranges::reverse(wanted);
+      EXPECT_EQ(rows_of(c.template by<&Session::user>(tx, user) | std::views::reverse), wanted);
+    }
+    auto by_price = m;
+    std::ranges::stable_sort(by_price, std::greater<>(), &Session::price);
+    EXPECT_EQ(rows_of(c.template ordered<&Session::price>(tx)), by_price);
+    auto some = rows_where(&Session::price, [](auto p) { return p <= 1 && p > -1; });
+    std::ranges::stable_sort(some, std::greater<>(), &Session::price);
+    EXPECT_EQ(rows_of(c.template range<&Session::price>(tx, 1, -1)), some);
+    auto by_mail = rows_where(&Session::mail, [](auto& mail) { return mail.has_value(); });
+    std::ranges::sort(by_mail, {}, &Session::mail);
+    EXPECT_EQ(rows_of(c.template ordered<&Session::mail>(tx)), by_mail);
+    return 0;
+  });
+}
+
+template <class Policy>
+void table_model_test() {
+  Runner<typename Policy::template Pool<TableRoot<Sessions>>, SessionModel> run(6);
+  for (int i = 0; i < steps<Policy>(900) && !::testing::Test::HasFailure(); ++i) {
+    run.transaction(1 + below(run.random, 8), [](auto& tx, Sessions& c, SessionModel& m, Random& r) {
+      session_step(tx, c, m, r);
+    });
+    if (i % 50 == 0) expect_sessions(run);
+  }
+  expect_sessions(run);
+  run.pool.update([](auto& tx, auto& root) {
+    while (!root.x.clear_some(tx, 7)) {}
+  });
+  run.model.clear();
+  expect_sessions(run);
+  run.expect_no_blocks();
+}
+
+template <class Policy>
+class TableSuite : public ::testing::Test {};
+TYPED_TEST_SUITE_P(TableSuite);
+
+TYPED_TEST_P(TableSuite, ComparedWithRows) { table_model_test<TypeParam>(); }
+
+TYPED_TEST_P(TableSuite, AUniqueMemberOfAnotherRowIsRefused) {
+  using Root = TableRoot<Sessions>;
+  typename TypeParam::template Pool<Root> pool;
+  pool.update([](auto& tx, Root& root) {
+    root.x.insert(tx, {.token = "a", .mail = "a@x"});
+    root.x.insert(tx, {.token = "b", .mail = "b@x"});
+  });
+  const auto expect_refused = [&](const std::string& member, auto change) {
+    try {
+      pool.update([&](auto& tx, Root& root) { change(tx, root.x); });
+      ADD_FAILURE() << "two rows share their mail";
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), Code::exists);
+      EXPECT_NE(std::string(e.what()).find("found another row with the same '" + member + "'"),
+                std::string::npos)
+          << e.what();
+    }
+  };
+  expect_refused("mail", [](auto& tx, Sessions& c) { c.insert(tx, {.token = "c", .mail = "a@x"}); });
+  expect_refused("mail", [](auto& tx, Sessions& c) { c.put(tx, {.token = "b", .mail = "a@x"}); });
+  expect_refused("mail", [](auto& tx, Sessions& c) {
+    c.update(tx, "b", [](Session& s) { s.mail = "a@x"; });
+  });
+  expect_refused("token", [](auto& tx, Sessions& c) {
+    c.update(tx, "b", [](Session& s) { s.token = "a"; });
+  });
+  pool.update([](auto& tx, Root& root) {  // its own is no other row's
+    EXPECT_FALSE(root.x.put(tx, {.token = "b", .user = 9, .mail = "b@x"}));
+    EXPECT_EQ(root.x.find(tx, "b")->user, 9U);
+    EXPECT_EQ(root.x.size(tx), 2U);
+  });
+}
+
+/// Rows may be erased and changed in a loop over them.
+TYPED_TEST_P(TableSuite, ChangedInALoop) {
+  using Root = TableRoot<Orders>;
+  typename TypeParam::template Pool<Root> pool;
+  pool.update([](auto& tx, Root& root) {
+    for (std::int16_t i = 0; i < 200; ++i)
+      root.x.insert(tx, {{static_cast<std::int16_t>(i % 10), std::to_string(i)},
+                         i % 3 == 0 ? "ann" : "bob"});
+    for (auto order : root.x.template by<&Order::owner>(tx, "ann"))
+      root.x.erase(tx, order.template get<&Order::id>());
+    for (auto order : root.x.template ordered<&Order::id>(tx) | std::views::reverse)
+      if (const auto id = order.template get<&Order::id>(); id.first % 2 == 1)
+        root.x.update(tx, id, [](Order& o) { o.owner = "eve"; });
+  });
+  pool.view([](auto& tx, const Root& root) {
+    EXPECT_EQ(root.x.size(tx), 133U);
+    EXPECT_EQ(std::ranges::distance(root.x.template by<&Order::owner>(tx, "ann")), 0);
+    std::ptrdiff_t eves = 0;
+    for (const auto order : root.x.template range<&Order::id>(tx, {1, ""}, {2, ""})) {
+      EXPECT_EQ(order->owner, "eve");
+      ++eves;
+    }
+    EXPECT_EQ(eves, 14);
+    return 0;
+  });
+}
+
+REGISTER_TYPED_TEST_SUITE_P(TableSuite, ComparedWithRows, AUniqueMemberOfAnotherRowIsRefused,
+                            ChangedInALoop);
+
+}  // namespace perdure::test
