@@ -20,4 +20,5 @@
 #include "perdure/container/queue.hpp"
 #include "perdure/container/rb_tree.hpp"
 #include "perdure/container/string.hpp"
+#include "perdure/container/table.hpp"
 #include "perdure/container/vector.hpp"

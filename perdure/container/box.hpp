@@ -68,14 +68,16 @@ class box {
   /// struct of p<> fields and containers. Returns it.
   template <class Tx, class... Args>
   T* make(Tx& tx, Args&&... args) {
-    static_assert(holds_object<T>, "perdure::box: a plain struct is put into a box: put(tx, value)");
+    static_assert(holds_object<T>,
+                  "perdure::box: a plain struct is put into a box: put(tx, value)");
     detail::require_update<Tx>();
     clear(tx);
     T* const object = tx.template make<T>(std::forward<Args>(args)...);
     tx.write(field<ptr<T>>(), object);
     return object;
   }
-  /// Calls f(T&), which changes what is in the box. Returns false, without a call, when it is empty.
+  /// Calls f(T&), which changes what is in the box. Returns false, without a call, when it is
+  /// empty.
   template <class Tx, class F>
   bool update(Tx& tx, F&& f) {
     detail::require_update<Tx>();
@@ -96,8 +98,7 @@ class box {
   /// transaction.
   template <class Tx, class F>
   void each_block(Tx& tx, F f) const {
-    if (!empty(tx))
-      stored<T>::each_block(tx, tx.read(field<const typename stored<T>::field>()), f);
+    if (!empty(tx)) stored<T>::each_block(tx, tx.read(field<const typename stored<T>::field>()), f);
   }
   /// Calls f(const T&) for an object in the box, for Pool::check().
   template <class Tx, class F>
@@ -129,11 +130,12 @@ class box {
   /// The field as one of its type, which needs T to be complete.
   template <class Field>
   [[nodiscard]] Field& field() const {
-    static_assert(value::placement_of<T>() == value::Placement::record ||
-                      value::placement_of<T>() == value::Placement::object,
-                  "perdure::box: a box holds a plain struct, a container, or a struct of p<> fields "
-                  "and containers; a field that may have no number is a p<> of two fields, and text "
-                  "may be empty");
+    static_assert(
+        value::placement_of<T>() == value::Placement::record ||
+            value::placement_of<T>() == value::Placement::object,
+        "perdure::box: a box holds a plain struct, a container, or a struct of p<> fields "
+        "and containers; a field that may have no number is a p<> of two fields, and text "
+        "may be empty");
     return *reinterpret_cast<Field*>(const_cast<ptr<void>*>(&value_));
   }
 

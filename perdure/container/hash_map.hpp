@@ -41,8 +41,9 @@
 
 namespace perdure {
 
-/// An unordered map in a pool. K and V are trivially copyable or std::string; hash<K> says how a
-/// key is hashed. `Buckets` is a power of two, at most 4,096: the chains of one segment.
+/// An unordered map in a pool. K and V are values, V may be an object that the map owns
+/// (docs/values.md); hash<K> says how a key is hashed. `Buckets` is a power of two, at most 4,096:
+/// the chains of one segment.
 ///
 /// Each call takes the transaction first. Calls that change the map need an update()'s `tx` (they
 /// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
@@ -71,7 +72,7 @@ class alignas(64) hash_map {
   using value_kept = typename Value::kept;
   /// What find() returns.
   using look_up = std::conditional_t<std::is_pointer_v<value_kept> && !std::is_pointer_v<V>,
-                                   value_kept, std::optional<V>>;
+                                     value_kept, std::optional<V>>;
 
   /// The number of elements. In a big map it is the sum of several counters, and conflicts with
   /// every insertion.

@@ -22,7 +22,8 @@ struct hash_node {
   template <class Tx>
   static hash_node* make(Tx& tx, hash_node* next, std::uint64_t, typename stored_key<K>::arg key,
                          typename stored<V>::arg value) {
-    return tx.template make<hash_node>(next, stored_key<K>::make(tx, key), stored<V>::make(tx, value));
+    return tx.template make<hash_node>(next, stored_key<K>::make(tx, key),
+                                       stored<V>::make(tx, value));
   }
   template <class Tx>
   std::uint64_t hash_of(Tx& tx) const {

@@ -24,7 +24,8 @@
 
 namespace perdure {
 
-/// A doubly linked list in a pool. T is trivially copyable or std::string.
+/// A doubly linked list in a pool. T is a value, or an object that the list
+/// owns (docs/values.md).
 ///
 /// Each call takes the transaction first. Calls that change the list need an update()'s `tx` (they
 /// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
@@ -46,8 +47,7 @@ class list {
   /// What reading returns: a copy; where T is an object in the pool, a pointer to it.
   using kept = typename Stored::kept;
   /// The same, or nothing (null).
-  using look_up =
-      std::conditional_t<std::is_same_v<arg, new_object>, kept, std::optional<T>>;
+  using look_up = std::conditional_t<std::is_same_v<arg, new_object>, kept, std::optional<T>>;
   /// What removing an element at an end returns: it, or nothing; whether there was one, where T is
   /// an object in the pool.
   using popped = std::conditional_t<std::is_same_v<arg, new_object>, bool, std::optional<T>>;

@@ -22,8 +22,9 @@
 
 namespace perdure::detail {
 
-/// What map and rb_tree offer: an ordered map in a pool. K and V are trivially copyable or
-/// std::string; text is ordered byte by byte, any other K by its operator<.
+/// What map and rb_tree offer: an ordered map in a pool. K and V are values, V may
+/// be an object that the map owns (docs/values.md). Text is ordered byte by byte, a struct by its
+/// operator< or else field by field.
 ///
 /// Each call takes the transaction first. Calls that change the map need an update()'s `tx` (they
 /// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
@@ -45,7 +46,7 @@ class ordered {
   using value_kept = typename Value::kept;
   /// What find() returns.
   using look_up = std::conditional_t<std::is_pointer_v<value_kept> && !std::is_pointer_v<V>,
-                                   value_kept, std::optional<V>>;
+                                     value_kept, std::optional<V>>;
 
   /// The number of elements.
   template <class Tx>
@@ -341,7 +342,8 @@ class ordered {
   template <class Tx>
   static std::optional<std::pair<K, value_kept>> at(Tx& tx, const typename Tree::Place& place) {
     if (!place.there()) return std::nullopt;
-    return std::pair<K, value_kept>(Key::read(tx, place.key_field()), Value::read(tx, place.value_field()));
+    return std::pair<K, value_kept>(Key::read(tx, place.key_field()),
+                                    Value::read(tx, place.value_field()));
   }
   /// Called before the tree changes: its cursors save their keys, because their places may move.
   template <class Tx>

@@ -34,8 +34,7 @@ class ordered_range : public std::ranges::view_interface<ordered_range<Tx, Curso
   class iterator {
    public:
     using transaction_bound = void;
-    using value_type =
-        decltype(Element::at(std::declval<Tx&>(), std::declval<const Cursor&>()));
+    using value_type = decltype(Element::at(std::declval<Tx&>(), std::declval<const Cursor&>()));
     using difference_type = std::ptrdiff_t;
     using iterator_concept = std::bidirectional_iterator_tag;
     using iterator_category = std::input_iterator_tag;  // what it gives is no reference

@@ -26,7 +26,7 @@
 
 namespace perdure {
 
-/// First in, first out, in a pool. T is trivially copyable or std::string.
+/// First in, first out, in a pool. T is a value (docs/values.md).
 ///
 /// Each call takes the transaction first. Calls that change the queue need an update()'s `tx` (they
 /// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
@@ -35,9 +35,10 @@ namespace perdure {
 template <class T>
 class queue {
   using Stored = stored<T>;
-  static_assert(!std::is_same_v<typename Stored::arg, new_object>,
-                "perdure::queue: an element is popped by value, so it can't be a container or a struct "
-                "of p<> fields: use a plain struct, or perdure::list");
+  static_assert(
+      !std::is_same_v<typename Stored::arg, new_object>,
+      "perdure::queue: an element is popped by value, so it can't be a container or a struct "
+      "of p<> fields: use a plain struct, or perdure::list");
   using Field = typename Stored::field;
   static constexpr std::uint64_t slots = sizeof(Field) >= 128 ? 8 : 1008 / sizeof(Field);
   struct Block {

@@ -10,8 +10,8 @@
 // touches no index.
 // Thread safety: that of the transaction.
 // Invariants:
-// TABLE-1 Each part has exactly one entry for each row, but none for a row whose unique member is an
-// optional without a value.
+// TABLE-1 Each part has exactly one entry for each row, but none for a row whose unique member is
+// an optional without a value.
 // TABLE-2 An entry's key is what the row's member is, and in an index the row's number.
 // TABLE-3 A row's number is less than next_, and no two rows share one.
 // Zero bytes are an empty table.
@@ -41,9 +41,10 @@ namespace perdure {
 /// Thread safety: the transaction's.
 template <class T, class Key, class... Others>
 class alignas(64) table {
-  static_assert(value::plain_struct<T>,
-                "perdure::table: a row is a plain struct: no constructor, no base class, no private "
-                "field");
+  static_assert(
+      value::plain_struct<T>,
+      "perdure::table: a row is a plain struct: no constructor, no base class, no private "
+      "field");
   static_assert(detail::is_key<Key>,
                 "perdure::table: the first thing that a table is declared with is its key: "
                 "key<&T::member> or ordered_key<&T::member>");
@@ -229,7 +230,7 @@ class alignas(64) table {
     const detail::table_parts<Key, Others...> parts{};
     parts.each([&]<class Part>(const Part&) {
       out += "," + std::string(Part::word) + " ";
-      out += detail::part_of<Part::member>().name;
+      out += detail::part_at(Part::member).name;
     });
     return out + ">/1";
   }
@@ -242,16 +243,18 @@ class alignas(64) table {
   [[nodiscard]] const auto& part() const {
     constexpr bool there = (detail::finds_by<Member, KeyPart>() || ... ||
                             detail::finds_by<Member, detail::table_part<Others>>());
-    static_assert(there, "perdure::table: rows are not found by this member: declare it as indexed, "
-                         "indexed_descending, unique or expires");
+    static_assert(there,
+                  "perdure::table: rows are not found by this member: declare it as indexed, "
+                  "indexed_descending, unique or expires");
     return find_part<Member>(parts_);
   }
   template <auto Member>
   [[nodiscard]] const auto& index() const {
     const auto& found = part<Member>();
-    static_assert(!std::remove_cvref_t<decltype(found)>::is_unique,
-                  "perdure::table: no two rows share this member: use one<&T::member>(tx, value), or "
-                  "find(tx, key)");
+    static_assert(
+        !std::remove_cvref_t<decltype(found)>::is_unique,
+        "perdure::table: no two rows share this member: use one<&T::member>(tx, value), or "
+        "find(tx, key)");
     return found;
   }
   template <auto Member, class First, class... Rest>
@@ -320,7 +323,7 @@ class alignas(64) table {
         const auto& mine = part.key_of(now, 0);
         if (old != nullptr && detail::equal_members(part.key_of(*old, 0), mine)) return;
         if (part.holds(now) && part.rows.contains(tx, mine))
-          detail::throw_not_unique(detail::part_of<Part::member>().name);
+          detail::throw_not_unique(detail::part_at(Part::member).name);
       }
     });
   }

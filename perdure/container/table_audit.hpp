@@ -19,7 +19,7 @@ std::vector<std::string> table<T, Key, Others...>::audit(Tx& tx) const {
   std::vector<std::string> problems;
   parts_.each([&]<class Part>(const Part& part) {
     for (const std::string& problem : part.rows.audit(tx))
-      problems.push_back("table, by " + std::string(detail::part_of<Part::member>().name) + ": " +
+      problems.push_back("table, by " + std::string(detail::part_at(Part::member).name) + ": " +
                          problem);
   });
   if (!problems.empty()) return problems;
@@ -39,7 +39,7 @@ std::vector<std::string> table<T, Key, Others...>::audit(Tx& tx) const {
     if (problems.size() >= 8) return problems;
   }
   parts_.each([&]<class Part>(const Part& part) {
-    const std::string name = "table, by " + std::string(detail::part_of<Part::member>().name);
+    const std::string name = "table, by " + std::string(detail::part_at(Part::member).name);
     std::uint64_t wanted = 0;
     for (const auto& [row, value] : rows) wanted += part.holds(value) ? 1 : 0;
     if (part.rows.size(tx) != wanted) {

@@ -8,12 +8,13 @@
 // Thread safety: that of the transaction.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <concepts>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -43,28 +44,18 @@ struct member_of<M T::*> {
 template <auto Member>
 using member_type = typename member_of<decltype(Member)>::type;
 
-/// The part of T's Type that is the member. Its place in the object is found without one: only
-/// addresses are formed.
-template <auto Member>
-const value::Part& part_of() {
-  using T = typename member_of<decltype(Member)>::object;
-  static const value::Part* const part = [] {
-    union Storage {
-      Storage() {}
-      ~Storage() {}
-      std::byte bytes;
-      T object;
-    };
-    const auto storage = std::make_unique<Storage>();
-    const auto at = static_cast<std::size_t>(
-        reinterpret_cast<const std::byte*>(std::addressof(storage->object.*Member)) -
-        &storage->bytes);
-    for (const value::Part& one : value::type_of<T>().parts) {
-      if (one.in_object == at && one.type == &value::type_of<member_type<Member>>()) return &one;
-    }
-    return static_cast<const value::Part*>(nullptr);
-  }();
-  return *part;
+/// The part of T's Type that is the member. Only addresses in storage that is never read are
+/// formed.
+template <class T, class M>
+const value::Part& part_at(M T::* member) {
+  alignas(T) static std::byte storage[sizeof(T)];
+  const auto at = static_cast<std::size_t>(
+      reinterpret_cast<const std::byte*>(std::addressof(reinterpret_cast<T*>(storage)->*member)) -
+      storage);
+  for (const value::Part& part : value::type_of<T>().parts) {
+    if (part.in_object == at && part.type->object_bytes == sizeof(M)) return part;
+  }
+  std::abort();  // every member is a part
 }
 
 /// A row of a table of T, in a transaction.
@@ -76,27 +67,24 @@ class row_ref {
 
   row_ref(Tx& tx, const row* at) noexcept : tx_(&tx), at_(at) {}
 
-  /// A copy of one field: nothing else of the row is read.
-  template <auto Member>
-  [[nodiscard]] member_type<Member> get() const {
+  /// A copy of one field: `row[&Session::token]`. Nothing else of the row is read.
+  template <class M>
+  [[nodiscard]] M operator[](M T::* member) const {
     value::ReaderOver<Tx> reader(*tx_);
-    const value::Part& part = part_of<Member>();
+    const value::Part& part = part_at(member);
     value::Buffer image(part.type->size);
     value::record::read_part(reader, value::type_of<T>(), &at_->record, part, image.data());
-    member_type<Member> out{};
+    M out{};
     value::decode(reader, *part.type, image.data(), &out);
     return out;
   }
   /// Calls f(std::string_view) with one text field, and returns what it returns: no std::string is
   /// made of a text of up to 512 bytes.
-  template <auto Member, class F>
-  auto peek(F&& f) const {
-    static_assert(std::is_same_v<member_type<Member>, std::string>,
-                  "perdure::table: peek<&T::member>(f) is for text: use get<&T::member>()");
+  template <class F>
+  auto peek(std::string T::* member, F&& f) const {
     value::ReaderOver<Tx> reader(*tx_);
-    const value::Part& part = part_of<Member>();
     const text_block* block = nullptr;
-    value::record::read_part(reader, value::type_of<T>(), &at_->record, part, &block);
+    value::record::read_part(reader, value::type_of<T>(), &at_->record, part_at(member), &block);
     const std::size_t n = text_block::length(reader, block);
     if (n > text_block::piece) return f(std::string_view(text_block::read(reader, block)));
     char text[text_block::piece];
@@ -122,7 +110,7 @@ class row_ref {
    private:
     T value_;
   };
-  /// A field of a copy of the row. Each use copies the row: of one field, get() copies less.
+  /// A field of a copy of the row. Each use copies the row: of one field, [] copies less.
   [[nodiscard]] Copy operator->() const { return Copy(value()); }
 
  private:

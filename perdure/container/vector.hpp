@@ -5,7 +5,7 @@
 // Elements lie in segments of doubling sizes (segments.hpp), so that push_back never moves one: it
 // writes the element and the size, and a vector may be far bigger than a transaction's record.
 // reserve() on an empty vector makes one segment, found with one load.
-// Elements are trivially copyable, inline, or std::string, as a block (stored.hpp). An index out of
+// Elements lie as stored.hpp says. An index out of
 // range throws perdure::error (invalid).
 // Thread safety: that of the transaction; threads that push conflict on the size word. Zero bytes
 // are an empty vector.
@@ -34,8 +34,8 @@ namespace detail {
 }
 }  // namespace detail
 
-/// An array in a pool that grows at its end; elements never move. T is trivially copyable or
-/// std::string.
+/// An array in a pool that grows at its end; elements never move. T is a value, or an
+/// object that the vector owns (docs/values.md).
 ///
 /// Each call takes the transaction first. Calls that change the vector need an update()'s `tx`
 /// (they do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory)
@@ -66,7 +66,8 @@ class vector {
     return size(tx) == 0;
   }
 
-  /// A copy of element `i`, counted from 0, or a pointer to it if it is an object in the pool. Throws error(invalid) if `i` is not below the size.
+  /// A copy of element `i`, counted from 0, or a pointer to it if it is an object in the pool.
+  /// Throws error(invalid) if `i` is not below the size.
   template <class Tx>
   [[nodiscard]] kept get(Tx& tx, std::uint64_t i) const {
     return Stored::read(tx, *checked(tx, i));
@@ -131,13 +132,14 @@ class vector {
     }
   }
 
-  /// Appends a run, with one bulk write per segment. T is trivially copyable.
+  /// Appends a run, with one bulk write per segment. T lies in the vector as its bytes.
   template <class Tx>
   void append(Tx& tx, std::span<const T> values) {
     detail::require_update<Tx>();
-    static_assert(std::is_same_v<Raw, T>,
-                  "perdure::vector::append: only elements that lie in the vector as their bytes are "
-                  "appended in one piece; use push_back, or declare fixed<T> for a struct of numbers");
+    static_assert(
+        std::is_same_v<Raw, T>,
+        "perdure::vector::append: only elements that lie in the vector as their bytes are "
+        "appended in one piece; use push_back, or declare fixed<T> for a struct of numbers");
     const std::uint64_t n = size(tx), total = values.size();
     if (total == 0) return;
     reserve(tx, n + total);
@@ -148,7 +150,7 @@ class vector {
     tx.write(size_, n + total);
   }
 
-  /// Copies elements [first, first + out.size()) to `out`. T is trivially copyable.
+  /// Copies elements [first, first + out.size()) to `out`. T lies in the vector as its bytes.
   template <class Tx>
   void read(Tx& tx, std::uint64_t first, std::span<T> out) const {
     static_assert(std::is_same_v<Raw, T>,

@@ -61,16 +61,13 @@ void each_part(const Type& type, F&& f) {
 
 void encode(Writer& tx, const Type& type, const void* object, std::byte* image) {
   switch (type.kind) {
-    case Kind::scalar:
-      std::memcpy(image, object, type.size);
-      return;
+    case Kind::scalar: std::memcpy(image, object, type.size); return;
     case Kind::text:
       put_pointer(image, text_block::make(tx, *static_cast<const std::string*>(object)));
       return;
     case Kind::sequence:
-      put_pointer(image,
-                  sequence::make(tx, type.element(), type.operations->get(object),
-                                 type.operations->count(object)));
+      put_pointer(image, sequence::make(tx, type.element(), type.operations->get(object),
+                                        type.operations->count(object)));
       return;
     case Kind::optional:
       if (const void* const some = type.operations->get(object)) {
@@ -100,9 +97,7 @@ void decode(Reader& tx, const Type& type, const std::byte* image, void* object) 
     return;
   }
   switch (type.kind) {
-    case Kind::scalar:
-      std::memcpy(object, image, type.size);
-      return;
+    case Kind::scalar: std::memcpy(object, image, type.size); return;
     case Kind::text:
       *static_cast<std::string*>(object) = text_block::read(tx, pointer_at<text_block>(image));
       return;
@@ -142,9 +137,7 @@ void decode(Reader& tx, const Type& type, const std::byte* image, void* object) 
 
 void change(Writer& tx, const Type& type, std::byte* image, const void* object) {
   switch (type.kind) {
-    case Kind::scalar:
-      std::memcpy(image, object, type.size);
-      return;
+    case Kind::scalar: std::memcpy(image, object, type.size); return;
     case Kind::text: {
       auto* const old = pointer_at<text_block>(image);
       text_block* const now =
@@ -155,9 +148,9 @@ void change(Writer& tx, const Type& type, std::byte* image, const void* object) 
       return;
     }
     case Kind::sequence:
-      put_pointer(image, sequence::change(tx, type.element(), pointer_at<sequence>(image),
-                                          type.operations->get(object),
-                                          type.operations->count(object)));
+      put_pointer(image,
+                  sequence::change(tx, type.element(), pointer_at<sequence>(image),
+                                   type.operations->get(object), type.operations->count(object)));
       return;
     case Kind::optional: {
       const void* const some = type.operations->get(object);
@@ -197,14 +190,11 @@ void assign(Writer& tx, const Type& type, std::byte* where, const void* object) 
 void drop(Writer& tx, const Type& type, const std::byte* image) {
   if (!type.owns) return;
   switch (type.kind) {
-    case Kind::scalar:
-      return;
+    case Kind::scalar: return;
     case Kind::text:
       if (auto* const block = pointer_at<text_block>(image)) tx.free(block);
       return;
-    case Kind::sequence:
-      sequence::drop(tx, type.element(), pointer_at<sequence>(image));
-      return;
+    case Kind::sequence: sequence::drop(tx, type.element(), pointer_at<sequence>(image)); return;
     case Kind::optional:
       if (*image != std::byte{0}) drop(tx, type.element(), image + type.parts.front().at);
       return;
@@ -215,9 +205,8 @@ void drop(Writer& tx, const Type& type, const std::byte* image) {
     }
     case Kind::array:
     case Kind::structure:
-      each_part(type, [&](const Type& part, std::size_t at, std::size_t) {
-        drop(tx, part, image + at);
-      });
+      each_part(type,
+                [&](const Type& part, std::size_t at, std::size_t) { drop(tx, part, image + at); });
       return;
   }
 }
@@ -225,8 +214,7 @@ void drop(Writer& tx, const Type& type, const std::byte* image) {
 void own_blocks(Writer& tx, const Type& type, std::byte* image) {
   if (!type.owns) return;
   switch (type.kind) {
-    case Kind::scalar:
-      return;
+    case Kind::scalar: return;
     case Kind::text:
       put_pointer(image, text_block::make(tx, text_block::read(tx, pointer_at<text_block>(image))));
       return;
@@ -254,8 +242,7 @@ void each_block(Reader& tx, const Type& type, const std::byte* image,
                 const std::function<void(const void*)>& f) {
   if (!type.owns) return;
   switch (type.kind) {
-    case Kind::scalar:
-      return;
+    case Kind::scalar: return;
     case Kind::text:
       if (const auto* const block = pointer_at<text_block>(image)) f(block);
       return;
@@ -271,8 +258,7 @@ void each_block(Reader& tx, const Type& type, const std::byte* image,
       return;
     }
     case Kind::optional:
-      if (*image != std::byte{0})
-        each_block(tx, type.element(), image + type.parts.front().at, f);
+      if (*image != std::byte{0}) each_block(tx, type.element(), image + type.parts.front().at, f);
       return;
     case Kind::variant: {
       const Part& part = held(type, image);

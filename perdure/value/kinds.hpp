@@ -86,9 +86,10 @@ struct parts_of<std::variant<A...>> {
 };
 template <aggregate_struct T>
 struct parts_of<T> {
-  using type = decltype(perdure::detail::with_fields<field_count<T>>(
-      std::declval<T&>(),
-      [](auto&... field) { return types<std::remove_cvref_t<decltype(field)>...>{}; }));
+  using type =
+      decltype(perdure::detail::with_fields<field_count<T>>(std::declval<T&>(), [](auto&... field) {
+        return types<std::remove_cvref_t<decltype(field)>...>{};
+      }));
 };
 
 }  // namespace detail
@@ -99,8 +100,8 @@ template <class T>
 concept scalar = detail::number<T> || std::is_pointer_v<T> || detail::is_duration<T> ||
                  detail::is_time_point<T> || detail::opaque<T>;
 
-/// std::vector, std::optional, std::variant, std::pair, std::tuple, std::array; a C array, which can
-/// be in a struct only.
+/// std::vector, std::optional, std::variant, std::pair, std::tuple, std::array; a C array, which
+/// can be in a struct only.
 template <class T>
 concept composed = detail::is_a<T, std::vector> || detail::is_a<T, std::optional> ||
                    detail::is_a<T, std::variant> || detail::is_a<T, std::pair> ||
@@ -117,8 +118,8 @@ concept plain_struct =
 
 /// Whether a value of type T can lie in a pool, as far as its outermost type tells.
 template <class T>
-concept storable = scalar<T> || composed<T> || plain_struct<T> || turned<T> ||
-                   std::is_same_v<T, std::string>;
+concept storable =
+    scalar<T> || composed<T> || plain_struct<T> || turned<T> || std::is_same_v<T, std::string>;
 
 /// The size and alignment of an image.
 struct Extent {

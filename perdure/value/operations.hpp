@@ -96,7 +96,7 @@ consteval Operations make_operations() {
   } else if constexpr (is_a<T, std::variant>) {
     using O = VariantOperations<T>;
     return {&O::count, &O::get, &O::make, nullptr};
-  } else if constexpr ((plain_struct<T> || opaque<T>)&&has_order<T>) {
+  } else if constexpr ((plain_struct<T> || opaque<T>) && has_order<T>) {
     return {nullptr, nullptr, nullptr, &order<T>};
   } else {
     return {nullptr, nullptr, nullptr, nullptr};

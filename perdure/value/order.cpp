@@ -49,8 +49,7 @@ int compare_scalars(const Type& type, const std::byte* image, const void* object
       return three_way(signed_value(image, type.size), signed_value(object, type.size));
     case Number::floating:
       return three_way(floating_value(image, type.size), floating_value(object, type.size));
-    case Number::opaque:
-      break;
+    case Number::opaque: break;
   }
   return std::memcmp(image, object, type.size);
 }
@@ -69,8 +68,7 @@ int compare_sequences(Reader& tx, const Type& type, const std::byte* image, cons
     --left;
     return found == 0;
   });
-  return found != 0 ? found
-                    : three_way<std::size_t>(sequence::header(tx, block).count, theirs);
+  return found != 0 ? found : three_way<std::size_t>(sequence::header(tx, block).count, theirs);
 }
 
 std::uint64_t with(std::uint64_t hash, std::uint64_t more) {
@@ -85,13 +83,11 @@ int compare_forwards(Reader& tx, const Type& type, const std::byte* image, const
   if (type.operations->order != nullptr) return type.operations->order(tx, type, image, object);
   const auto* const other = static_cast<const std::byte*>(object);
   switch (type.kind) {
-    case Kind::scalar:
-      return compare_scalars(type, image, object);
+    case Kind::scalar: return compare_scalars(type, image, object);
     case Kind::text:
       return text_block::compare(tx, read_as<const text_block*>(image),
                                  *static_cast<const std::string*>(object));
-    case Kind::sequence:
-      return compare_sequences(tx, type, image, object);
+    case Kind::sequence: return compare_sequences(tx, type, image, object);
     case Kind::optional: {
       const void* const some = type.operations->get(object);
       if (*image == std::byte{0} || some == nullptr)
@@ -132,10 +128,10 @@ int compare(Reader& tx, const Type& type, const std::byte* image, const void* ob
 }
 
 bool same(const Type& type, const void* a, const void* b) {
-  const auto *const x = static_cast<const std::byte*>(a), *const y = static_cast<const std::byte*>(b);
+  const auto *const x = static_cast<const std::byte*>(a), *const y =
+                                                              static_cast<const std::byte*>(b);
   switch (type.kind) {
-    case Kind::scalar:
-      return compare_scalars(type, x, y) == 0;
+    case Kind::scalar: return compare_scalars(type, x, y) == 0;
     case Kind::text:
       return *static_cast<const std::string*>(a) == *static_cast<const std::string*>(b);
     case Kind::sequence:
@@ -175,14 +171,11 @@ std::uint64_t hash_of(const Type& type, const void* object) {
   switch (type.kind) {
     case Kind::scalar:
       switch (type.number) {
-        case Number::unsigned_integer:
-          return base::mix(unsigned_value(object, type.size));
+        case Number::unsigned_integer: return base::mix(unsigned_value(object, type.size));
         case Number::signed_integer:
           return base::mix(static_cast<std::uint64_t>(signed_value(object, type.size)));
-        case Number::floating:
-          return perdure::hash<double>::of(floating_value(object, type.size));
-        case Number::opaque:
-          return base::hash_bytes(object, type.size, 0);
+        case Number::floating: return perdure::hash<double>::of(floating_value(object, type.size));
+        case Number::opaque: return base::hash_bytes(object, type.size, 0);
       }
       break;
     case Kind::text:

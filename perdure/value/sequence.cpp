@@ -74,8 +74,7 @@ sequence* sequence::change(Writer& tx, const Type& element, sequence* block, con
   for (std::size_t i = 0; i < both; ++i)
     value::change(tx, element, after.data() + i * element.size,
                   static_cast<const std::byte*>(objects) + i * element.object_bytes);
-  for (std::size_t i = n; i < old; ++i)
-    value::drop(tx, element, before.data() + i * element.size);
+  for (std::size_t i = n; i < old; ++i) value::drop(tx, element, before.data() + i * element.size);
   // Bytes of an element that was dropped are zero before another one is made of them.
   encode_some(tx, element, objects, old, n, after.data());
 

@@ -35,19 +35,12 @@ void append(std::string& out, const Type& type, std::vector<const Type*>& outer)
       out += type.word;
       if (type.number == Number::opaque) out += "!" + std::to_string(type.size);
       return;
-    case Kind::text:
-      out += "string";
-      return;
-    case Kind::sequence:
-      return in_brackets("vec");
-    case Kind::optional:
-      return in_brackets("opt");
-    case Kind::variant:
-      return in_brackets("var");
-    case Kind::array:
-      return in_brackets("arr");
-    case Kind::structure:
-      break;
+    case Kind::text: out += "string"; return;
+    case Kind::sequence: return in_brackets("vec");
+    case Kind::optional: return in_brackets("opt");
+    case Kind::variant: return in_brackets("var");
+    case Kind::array: return in_brackets("arr");
+    case Kind::structure: break;
   }
   for (std::size_t up = outer.size(); up > 0; --up) {
     if (outer[up - 1] == &type) {

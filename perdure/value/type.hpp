@@ -44,10 +44,10 @@ struct Type;
 
 /// A part of a value.
 struct Part {
-  std::string_view name;      ///< a field's name; empty in other kinds
-  const Type* type;           ///< never null
-  std::uint32_t at;           ///< in the image
-  std::uint32_t in_object;    ///< in the C++ object; 0 where Operations lead to it
+  std::string_view name;    ///< a field's name; empty in other kinds
+  const Type* type;         ///< never null
+  std::uint32_t at;         ///< in the image
+  std::uint32_t in_object;  ///< in the C++ object; 0 where Operations lead to it
 };
 
 /// What the C++ types of one kind do differently.

@@ -98,8 +98,9 @@ void add_fields(Type& type) {
     add(storage->object.second, "second");
   } else if constexpr (is_a<T, std::tuple>) {
     static constexpr std::string_view digits = "0123456789";
-    static_assert(std::tuple_size_v<T> <= 10, "perdure: a std::tuple in a pool has at most 10 "
-                                              "elements: a struct gives them names");
+    static_assert(std::tuple_size_v<T> <= 10,
+                  "perdure: a std::tuple in a pool has at most 10 "
+                  "elements: a struct gives them names");
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (add(std::get<I>(storage->object), digits.substr(I, 1)), ...);
     }(std::make_index_sequence<std::tuple_size_v<T>>{});
@@ -147,7 +148,8 @@ void fill(Type& type) {
     type.parts.push_back({{}, declare<typename T::value_type>(), 0, 0});
   } else if constexpr (is_a<T, std::optional>) {
     type.kind = Kind::optional;
-    type.parts.push_back({{}, declare<typename T::value_type>(),
+    type.parts.push_back({{},
+                          declare<typename T::value_type>(),
                           static_cast<std::uint32_t>(extent_of<typename T::value_type>().align),
                           0});
   } else if constexpr (is_a<T, std::variant>) {

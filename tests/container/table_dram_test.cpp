@@ -15,9 +15,8 @@ TEST(Table, AChangeOfAnUnindexedMemberTouchesNoIndex) {
       root.x.insert(tx, {.token = std::to_string(i), .mail = std::to_string(i)});
   });
   pool.heap().reset_counts();
-  pool.update([](auto& tx, auto& root) {
-    root.x.update(tx, "50", [](Session& s) { s.unindexed = 4; });
-  });
+  pool.update(
+      [](auto& tx, auto& root) { root.x.update(tx, "50", [](Session& s) { s.unindexed = 4; }); });
   EXPECT_EQ(pool.heap().bytes, 8U);
   EXPECT_EQ(pool.heap().writes, 1U);
 }

@@ -137,30 +137,29 @@ void expect_sessions(Run& run) {
     };
     for (const Session& s : m) {
       EXPECT_EQ(c.find(tx, s.token), s);
-      EXPECT_EQ((c.template one<&Session::mail>(tx, s.mail)),
-                s.mail ? std::optional(s) : std::nullopt);
+      EXPECT_EQ((c.one<&Session::mail>(tx, s.mail)), s.mail ? std::optional(s) : std::nullopt);
       const auto row = c.at(tx, s.token);
-      EXPECT_EQ(row->template get<&Session::roles>(), s.roles);
-      EXPECT_EQ(row->template get<&Session::unindexed>(), s.unindexed);
-      EXPECT_TRUE(row->template peek<&Session::token>(
-          [&](std::string_view token) { return token == s.token; }));
+      EXPECT_EQ((*row)[&Session::roles], s.roles);
+      EXPECT_EQ((*row)[&Session::unindexed], s.unindexed);
+      EXPECT_TRUE(
+          row->peek(&Session::token, [&](std::string_view token) { return token == s.token; }));
     }
     EXPECT_FALSE(c.find(tx, "none") || c.at(tx, "none") || c.contains(tx, "none"));
     for (std::uint64_t user = 0; user < 6; ++user) {
       auto wanted = rows_where(&Session::user, [&](auto u) { return u == user; });
-      EXPECT_EQ(rows_of(c.template by<&Session::user>(tx, user)), wanted);
+      EXPECT_EQ(rows_of(c.by<&Session::user>(tx, user)), wanted);
       std::ranges::reverse(wanted);
-      EXPECT_EQ(rows_of(c.template by<&Session::user>(tx, user) | std::views::reverse), wanted);
+      EXPECT_EQ(rows_of(c.by<&Session::user>(tx, user) | std::views::reverse), wanted);
     }
     auto by_price = m;
     std::ranges::stable_sort(by_price, std::greater<>(), &Session::price);
-    EXPECT_EQ(rows_of(c.template ordered<&Session::price>(tx)), by_price);
+    EXPECT_EQ(rows_of(c.ordered<&Session::price>(tx)), by_price);
     auto some = rows_where(&Session::price, [](auto p) { return p <= 1 && p > -1; });
     std::ranges::stable_sort(some, std::greater<>(), &Session::price);
-    EXPECT_EQ(rows_of(c.template range<&Session::price>(tx, 1, -1)), some);
+    EXPECT_EQ(rows_of(c.range<&Session::price>(tx, 1, -1)), some);
     auto by_mail = rows_where(&Session::mail, [](auto& mail) { return mail.has_value(); });
     std::ranges::sort(by_mail, {}, &Session::mail);
-    EXPECT_EQ(rows_of(c.template ordered<&Session::mail>(tx)), by_mail);
+    EXPECT_EQ(rows_of(c.ordered<&Session::mail>(tx)), by_mail);
     return 0;
   });
 }
@@ -169,9 +168,8 @@ template <class Policy>
 void table_model_test() {
   Runner<typename Policy::template Pool<TableRoot<Sessions>>, SessionModel> run(6);
   for (int i = 0; i < steps<Policy>(900) && !::testing::Test::HasFailure(); ++i) {
-    run.transaction(1 + below(run.random, 8), [](auto& tx, Sessions& c, SessionModel& m, Random& r) {
-      session_step(tx, c, m, r);
-    });
+    run.transaction(1 + below(run.random, 8), [](auto& tx, Sessions& c, SessionModel& m,
+                                                 Random& r) { session_step(tx, c, m, r); });
     if (i % 50 == 0) expect_sessions(run);
   }
   expect_sessions(run);
@@ -207,14 +205,13 @@ TYPED_TEST_P(TableSuite, AUniqueMemberOfAnotherRowIsRefused) {
           << e.what();
     }
   };
-  expect_refused("mail", [](auto& tx, Sessions& c) { c.insert(tx, {.token = "c", .mail = "a@x"}); });
+  expect_refused("mail",
+                 [](auto& tx, Sessions& c) { c.insert(tx, {.token = "c", .mail = "a@x"}); });
   expect_refused("mail", [](auto& tx, Sessions& c) { c.put(tx, {.token = "b", .mail = "a@x"}); });
-  expect_refused("mail", [](auto& tx, Sessions& c) {
-    c.update(tx, "b", [](Session& s) { s.mail = "a@x"; });
-  });
-  expect_refused("token", [](auto& tx, Sessions& c) {
-    c.update(tx, "b", [](Session& s) { s.token = "a"; });
-  });
+  expect_refused(
+      "mail", [](auto& tx, Sessions& c) { c.update(tx, "b", [](Session& s) { s.mail = "a@x"; }); });
+  expect_refused(
+      "token", [](auto& tx, Sessions& c) { c.update(tx, "b", [](Session& s) { s.token = "a"; }); });
   pool.update([](auto& tx, Root& root) {  // its own is no other row's
     EXPECT_FALSE(root.x.put(tx, {.token = "b", .user = 9, .mail = "b@x"}));
     EXPECT_EQ(root.x.find(tx, "b")->user, 9U);
@@ -228,19 +225,18 @@ TYPED_TEST_P(TableSuite, ChangedInALoop) {
   typename TypeParam::template Pool<Root> pool;
   pool.update([](auto& tx, Root& root) {
     for (std::int16_t i = 0; i < 200; ++i)
-      root.x.insert(tx, {{static_cast<std::int16_t>(i % 10), std::to_string(i)},
-                         i % 3 == 0 ? "ann" : "bob"});
-    for (auto order : root.x.template by<&Order::owner>(tx, "ann"))
-      root.x.erase(tx, order.template get<&Order::id>());
-    for (auto order : root.x.template ordered<&Order::id>(tx) | std::views::reverse)
-      if (const auto id = order.template get<&Order::id>(); id.first % 2 == 1)
+      root.x.insert(
+          tx, {{static_cast<std::int16_t>(i % 10), std::to_string(i)}, i % 3 == 0 ? "ann" : "bob"});
+    for (auto order : root.x.by<&Order::owner>(tx, "ann")) root.x.erase(tx, order[&Order::id]);
+    for (auto order : root.x.ordered<&Order::id>(tx) | std::views::reverse)
+      if (const auto id = order[&Order::id]; id.first % 2 == 1)
         root.x.update(tx, id, [](Order& o) { o.owner = "eve"; });
   });
   pool.view([](auto& tx, const Root& root) {
     EXPECT_EQ(root.x.size(tx), 133U);
-    EXPECT_EQ(std::ranges::distance(root.x.template by<&Order::owner>(tx, "ann")), 0);
+    EXPECT_EQ(std::ranges::distance(root.x.by<&Order::owner>(tx, "ann")), 0);
     std::ptrdiff_t eves = 0;
-    for (const auto order : root.x.template range<&Order::id>(tx, {1, ""}, {2, ""})) {
+    for (const auto order : root.x.range<&Order::id>(tx, {1, ""}, {2, ""})) {
       EXPECT_EQ(order->owner, "eve");
       ++eves;
     }

@@ -8,7 +8,8 @@
                            markers
 
 A folder may include folders with a lower number and itself. log and tm share a number, so they
-never see each other; an engine's folder never sees another engine's; containers see the API alone.
+never see each other; an engine's folder never sees another engine's; containers see the API and
+values alone.
 Every source file carries the licence line. The library, SQLite's file system and the tools open no
 file by a call of their own: perdure/base/descriptor.hpp keeps descriptors off the standard ones. Of
 the tools, command.cpp alone includes CLI11 and no header includes <nlohmann/json.hpp>: they take
@@ -32,7 +33,10 @@ LAYERS = {
     "tm": (3, None, "concurrency control; knows no persistence"),
     "engine": (4, None, "durability x concurrency: one folder a system"),
     "api": (5, None, "transactions and persistent types for C++ and C"),
-    "container": (6, ("api", ), "vector, string, hash_map, map, rb_tree, list, queue"),
+    "value": (6, ("base", "api"),
+              "how plain structs, sequences and other C++ values lie in a pool"),
+    "container": (7, ("api", "value"),
+                  "vector, string, hash_map, map, rb_tree, list, queue, box, table"),
 }
 # Folders beside perdure/, each a target of its own over the library: what it may include of
 # perdure/, what it is. Nothing in perdure/ includes from them.
@@ -82,7 +86,7 @@ def table():
         if folder == "engine":
             sees += "; never another engine's folder"
         rows.append(f"| {number} | `perdure/{folder}` | {what} | {sees} |")
-    rows.append("| 7 | `perdure/perdure.hpp` | the C++ front door | everything above |")
+    rows.append("| 8 | `perdure/perdure.hpp` | the C++ front door | everything above |")
     for folder, (sees, what) in BESIDE.items():
         rows.append(f"| beside | `{folder}` | {what} | {', '.join(sees)} |")
     return "\n".join(rows)

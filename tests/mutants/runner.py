@@ -27,7 +27,7 @@ LONGEST = 600
 WITHOUT_ANY = 3600
 # A survivor costs the explorer the most, because it judges all of its images. Where a survivor is
 # explained, its number of images is divided by this.
-LESS_WHERE_EXPLAINED = 3
+LESS_WHERE_EXPLAINED = 10
 
 
 def say(text):

@@ -125,8 +125,7 @@ TEST(ValueImage, PartsThatGoFreeWhatTheyOwn) {
   person.change([](Person& p) { p.children.assign(3, Sample<Person>::of(11)); });
   person.change([](Person& p) { p.children.erase(p.children.begin()); });
   person.change([](Person& p) { p.children.clear(); });
-  person.pool().update(
-      [](auto& tx, auto& root) { stored<Person>::drop(tx, tx.read(root.value)); });
+  person.pool().update([](auto& tx, auto& root) { stored<Person>::drop(tx, tx.read(root.value)); });
   EXPECT_EQ(person.pool().compare_blocks({}), "");
 }
 

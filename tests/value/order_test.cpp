@@ -21,7 +21,8 @@ std::uint64_t below(Random& random, std::uint64_t n) { return random() % n; }
 template <class T>
 T some(Random& random) {
   if constexpr (std::is_same_v<T, std::string>) {
-    static const char* const texts[] = {"", "a", "ab", "b", "\xff", "a much longer text than others"};
+    static const char* const texts[] = {"",  "a",    "ab",
+                                        "b", "\xff", "a much longer text than others"};
     return texts[below(random, 6)];
   } else if constexpr (std::is_same_v<T, bool>) {
     return below(random, 2) == 0;
@@ -166,7 +167,8 @@ TEST(ValueOrder, ASeparatorIsACopy) {
 
 /// The pool format: these values must never change.
 TEST(ValueOrder, HashesAreKept) {
-  EXPECT_EQ((stored_key<std::pair<std::string, std::int32_t>>::hash({"key", -1})), 2586411831255582833ULL);
+  EXPECT_EQ((stored_key<std::pair<std::string, std::int32_t>>::hash({"key", -1})),
+            2586411831255582833ULL);
   EXPECT_EQ((stored_key<std::vector<std::uint16_t>>::hash({1, 2, 3})), 8067406198545971445ULL);
   EXPECT_EQ((stored_key<std::optional<double>>::hash(0.5)), 14198423655465692740ULL);
   EXPECT_EQ((stored_key<std::optional<double>>::hash(std::nullopt)), 0ULL);
@@ -177,7 +179,6 @@ TEST(ValueOrder, TheZerosHaveOneHash) {
   using K = std::optional<float>;
   EXPECT_EQ(stored_key<K>::hash(0.0F), stored_key<K>::hash(-0.0F));
 }
-
 
 }  // namespace
 }  // namespace perdure::test

@@ -91,8 +91,7 @@ TEST(Owned, NestedContainersComparedWithAModel) {
         case 5: EXPECT_EQ(root.texts.erase(tx, n % 7), next.texts.erase(n % 7) == 1); break;
         case 6:
           root.accounts.push_back(tx);
-          root.accounts.update(tx, root.accounts.size(tx) - 1,
-                               [&](Account& a) { put(tx, a, n); });
+          root.accounts.update(tx, root.accounts.size(tx) - 1, [&](Account& a) { put(tx, a, n); });
           next.accounts.emplace_back(100 + n, 1);
           break;
         case 7:

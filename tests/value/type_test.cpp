@@ -41,7 +41,15 @@ class Money {
  private:
   std::int64_t cents_ = 0;
 };
-#define EIGHT(x) int x##0; std::string x##1; char x##2; double x##3; short x##4; long x##5; bool x##6; float x##7;
+#define EIGHT(x)    \
+  int x##0;         \
+  std::string x##1; \
+  char x##2;        \
+  double x##3;      \
+  short x##4;       \
+  long x##5;        \
+  bool x##6;        \
+  float x##7;
 struct Wide {
   EIGHT(a) EIGHT(b) EIGHT(c) EIGHT(d) EIGHT(e) EIGHT(f) EIGHT(g) EIGHT(h)
 };
