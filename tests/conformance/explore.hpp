@@ -176,5 +176,6 @@ std::vector<Row> explore_rb_tree(const Budget& budget);
 std::vector<Row> explore_sequences(const Budget& budget);
 std::vector<Row> explore_churn(const Budget& budget);
 std::vector<Row> explore_growth(const Budget& budget);
+std::vector<Row> explore_tables(const Budget& budget);
 
 }  // namespace perdure::conformance

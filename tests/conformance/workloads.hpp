@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <deque>
 #include <list>
 #include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "tests/conformance/workload.hpp"
@@ -191,6 +194,107 @@ struct Sequences : Workload<Sequences, SequencesRoot, SequencesModel> {
       d.add(0);
     };
     all(m.chain), all(m.line), all(m.row);
+    return d.value();
+  }
+};
+
+/// Rows of a table with a part of each kind, and vectors that a map owns.
+struct TablesRow {
+  std::uint64_t number = 0;
+  std::string name;
+  std::optional<std::string> mail;
+  std::vector<std::string> words;
+  std::chrono::sys_seconds until{};
+  friend bool operator==(const TablesRow&, const TablesRow&) = default;
+};
+struct TablesRoot {
+  table<TablesRow, key<&TablesRow::number>, indexed<&TablesRow::name>, unique<&TablesRow::mail>,
+        expires<&TablesRow::until>>
+      rows;
+  map<std::uint64_t, vector<std::string>> lists;
+};
+struct TablesModel {
+  std::vector<TablesRow> rows;  ///< oldest first
+  std::map<std::uint64_t, std::vector<std::string>> lists;
+};
+struct Tables : Workload<Tables, TablesRoot, TablesModel> {
+  static constexpr const char* name = "tables";
+
+  static TablesRow some_row(Random& r) {
+    TablesRow row{.number = r() % 12,
+                  .name = std::string(1 + r() % 2, 'n'),
+                  .mail = std::nullopt,
+                  .words = std::vector<std::string>(r() % 3, some_text(r)),
+                  .until = std::chrono::sys_seconds(std::chrono::seconds(r() % 9))};
+    if (r() % 2 == 0) row.mail = "mail " + std::to_string(row.number);
+    return row;
+  }
+  template <class Tx>
+  void change(Tx& tx, Root& root, Model& m, Random& r) {
+    for (std::uint64_t n = 1 + r() % 2; n > 0; --n) {
+      const TablesRow row = some_row(r);
+      const auto there = std::ranges::find(m.rows, row.number, &TablesRow::number);
+      const std::uint64_t list = r() % 4;
+      switch (r() % 8) {
+        case 0:
+        case 1:
+        case 2:
+          root.rows.put(tx, row);
+          if (there == m.rows.end())
+            m.rows.push_back(row);
+          else
+            *there = row;
+          break;
+        case 3: {
+          const auto rename = [&](TablesRow& old) { old.name += '+', old.words.push_back("word"); };
+          if (root.rows.update(tx, row.number, rename)) rename(*there);
+          break;
+        }
+        case 4:
+          if (root.rows.erase(tx, row.number)) m.rows.erase(there);
+          break;
+        case 5: {
+          const std::chrono::sys_seconds now(std::chrono::seconds(r() % 3));
+          root.rows.expire(tx, now);
+          std::erase_if(m.rows, [&](const TablesRow& old) { return old.until <= now; });
+          break;
+        }
+        case 6:
+          root.lists.upsert(tx, list, [&](auto& texts) { texts.push_back(tx, row.name); });
+          m.lists[list].push_back(row.name);
+          break;
+        default:
+          if (root.lists.erase(tx, list)) m.lists.erase(list);
+      }
+    }
+  }
+  static void add(Digest& d, const TablesRow& row) {
+    d.add(row.number).add(std::string_view(row.name)).add(row.mail ? 1 : 0);
+    if (row.mail) d.add(std::string_view(*row.mail));
+    for (const std::string& word : row.words) d.add(std::string_view(word));
+    d.add(static_cast<std::uint64_t>(row.until.time_since_epoch().count()));
+  }
+  template <class Tx>
+  std::uint64_t digest(Tx& tx, const Root& root) const {
+    Digest d;
+    for (const TablesRow row : root.rows.template ordered<&TablesRow::name>(tx)) add(d, row);
+    d.add(root.rows.size(tx));
+    root.lists.for_each(tx, [&](std::uint64_t number, const auto* texts) {
+      d.add(number);
+      texts->for_each(tx, [&](const std::string& text) { d.add(std::string_view(text)); });
+    });
+    return d.value();
+  }
+  static std::uint64_t model_digest(const Model& m) {
+    Digest d;
+    auto rows = m.rows;
+    std::ranges::stable_sort(rows, {}, &TablesRow::name);
+    for (const TablesRow& row : rows) add(d, row);
+    d.add(rows.size());
+    for (const auto& [number, texts] : m.lists) {
+      d.add(number);
+      for (const std::string& text : texts) d.add(std::string_view(text));
+    }
     return d.value();
   }
 };
