@@ -20,6 +20,19 @@
 
 namespace perdure {
 
+namespace detail {
+
+/// How what is in a box lies in the pool: a struct of numbers is a record, too.
+template <class T>
+struct boxed : std::conditional_t<value::placement_of<T>() == value::Placement::object,
+                                  stored_object<T>, stored_record<T>> {
+  static_assert(value::placement_of<T>() == value::Placement::object || value::plain_struct<T>,
+                "perdure::box: a box holds a plain struct, a container, or a struct of p<> fields "
+                "and containers: hold a number in a p<>, and text in a perdure::string");
+};
+
+}  // namespace detail
+
 /// Owns a T, or nothing. T is a plain struct, a container, or a struct of p<> fields and
 /// containers; it may be incomplete where the box is declared.
 ///
@@ -42,12 +55,12 @@ class box {
   /// pointer to it, null where there is none.
   template <class Tx>
   [[nodiscard]] auto get(Tx& tx) const {
-    const auto& field = this->field<const typename stored<T>::field>();
+    const auto& field = this->field<const typename detail::boxed<T>::field>();
     if constexpr (holds_object<T>) {
       return static_cast<const T*>(tx.read(field));
     } else {
       std::optional<T> found;
-      if (!empty(tx)) found.emplace(stored<T>::read(tx, field));
+      if (!empty(tx)) found.emplace(detail::boxed<T>::read(tx, field));
       return found;
     }
   }
@@ -60,9 +73,9 @@ class box {
                   "its box: make(tx), update(tx, f)");
     detail::require_update<Tx>();
     if (empty(tx))
-      tx.write(field<typename stored<T>::field>(), stored<T>::make(tx, value));
+      tx.write(field<typename detail::boxed<T>::field>(), detail::boxed<T>::make(tx, value));
     else
-      stored<T>::assign(tx, field<typename stored<T>::field>(), value);
+      detail::boxed<T>::assign(tx, field<typename detail::boxed<T>::field>(), value);
   }
   /// Makes an object from `args` in the box, in the place of what it has. T is a container, or a
   /// struct of p<> fields and containers. Returns it.
@@ -82,7 +95,7 @@ class box {
   bool update(Tx& tx, F&& f) {
     detail::require_update<Tx>();
     if (empty(tx)) return false;
-    stored<T>::change(tx, field<typename stored<T>::field>(), f);
+    detail::boxed<T>::change(tx, field<typename detail::boxed<T>::field>(), f);
     return true;
   }
   /// Frees what is in the box.
@@ -90,7 +103,7 @@ class box {
   void clear(Tx& tx) {
     detail::require_update<Tx>();
     if (empty(tx)) return;
-    stored<T>::drop(tx, tx.read(field<typename stored<T>::field>()));
+    detail::boxed<T>::drop(tx, tx.read(field<typename detail::boxed<T>::field>()));
     tx.write(value_, nullptr);
   }
 
@@ -98,7 +111,8 @@ class box {
   /// transaction.
   template <class Tx, class F>
   void each_block(Tx& tx, F f) const {
-    if (!empty(tx)) stored<T>::each_block(tx, tx.read(field<const typename stored<T>::field>()), f);
+    if (!empty(tx))
+      detail::boxed<T>::each_block(tx, tx.read(field<const typename detail::boxed<T>::field>()), f);
   }
   /// Calls f(const T&) for an object in the box, for Pool::check().
   template <class Tx, class F>
@@ -115,7 +129,7 @@ class box {
     if constexpr (holds_object<T>)
       return "box<" + names.name<T*, true>() + ">/1";
     else
-      return "box<" + stored<T>::name(names) + ">/1";
+      return "box<" + detail::boxed<T>::name(names) + ">/1";
   }
   /// The same, of the box alone.
   static std::string layout_text() {
@@ -125,17 +139,11 @@ class box {
 
  private:
   template <class U>
-  static constexpr bool holds_object = std::is_same_v<typename stored<U>::arg, new_object>;
+  static constexpr bool holds_object = std::is_same_v<typename detail::boxed<U>::arg, new_object>;
 
   /// The field as one of its type, which needs T to be complete.
   template <class Field>
   [[nodiscard]] Field& field() const {
-    static_assert(
-        value::placement_of<T>() == value::Placement::record ||
-            value::placement_of<T>() == value::Placement::object,
-        "perdure::box: a box holds a plain struct, a container, or a struct of p<> fields "
-        "and containers; a field that may have no number is a p<> of two fields, and text "
-        "may be empty");
     return *reinterpret_cast<Field*>(const_cast<ptr<void>*>(&value_));
   }
 

@@ -139,7 +139,7 @@ class vector {
     static_assert(
         std::is_same_v<Raw, T>,
         "perdure::vector::append: only elements that lie in the vector as their bytes are "
-        "appended in one piece; use push_back, or declare fixed<T> for a struct of numbers");
+        "appended in one piece; use push_back");
     const std::uint64_t n = size(tx), total = values.size();
     if (total == 0) return;
     reserve(tx, n + total);
@@ -155,7 +155,7 @@ class vector {
   void read(Tx& tx, std::uint64_t first, std::span<T> out) const {
     static_assert(std::is_same_v<Raw, T>,
                   "perdure::vector::read: only elements that lie in the vector as their bytes are "
-                  "read in one piece; use get, or declare fixed<T> for a struct of numbers");
+                  "read in one piece; use get");
     const std::uint64_t n = size(tx);
     if (out.size() > n || first > n - out.size()) detail::bad_index(first + out.size(), n);
     slots_.each_run(tx, first, first + out.size(), [&](const Field* run, std::uint64_t count) {

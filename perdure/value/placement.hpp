@@ -2,9 +2,10 @@
 //
 // placement_of<T>: how a key, value or element of type T lies in a container.
 //
-// One rule: a struct that is a value or an element is a record, a block of its own with a word for
-// its layout, so that the struct may change in the next version of a program. A key, and a struct
-// for which fixed<T> is true, lies in the container's node; so does everything that is no struct.
+// A struct of numbers lies in the container's node as its bytes. A struct that owns text or other
+// blocks, or has a part with a tag (an optional, a variant), is a record if it is a value or an
+// element: a block of its own with a word for its layout. As a key, or if fixed<T> is true, it lies
+// in the node, as everything does that is no struct.
 // Thread safety: compile time only.
 #pragma once
 
@@ -17,9 +18,8 @@
 
 namespace perdure {
 
-/// Whether values of a struct lie in the container's node instead of in records. That is smaller
-/// and faster to read; but a pool that holds such values can't be opened any more once the struct
-/// is another one:
+/// Whether values of a struct that would be records lie in the container's node instead. That is
+/// smaller and faster to read, and makes nodes larger:
 ///     template <> inline constexpr bool perdure::fixed<Point> = true;
 template <class T>
 inline constexpr bool fixed = false;
@@ -93,10 +93,10 @@ consteval Placement placement_of() {
   } else if constexpr (detail::lies_in_pool<T>()) {
     return Placement::object;
   } else if constexpr (plain_struct<T>) {
-    if constexpr (!Key && !fixed<T>)
-      return Placement::record;
-    else if constexpr (detail::bytes_alone<T>() && (!Key || requires(const T& a) { a < a; }))
+    if constexpr (detail::bytes_alone<T>() && (!Key || requires(const T& a) { a < a; }))
       return Placement::bytes;
+    else if constexpr (!Key && !fixed<T>)
+      return Placement::record;
     else
       return Placement::image;
   } else if constexpr (composed<T> && !detail::bytes_alone<T>()) {

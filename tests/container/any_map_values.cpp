@@ -5,5 +5,5 @@
 #include "tests/container/pool_policy.hpp"
 
 namespace perdure::test {
-INSTANTIATE_TYPED_TEST_SUITE_P(Emulated, MapValuesSuite, PoolPolicy<any_engine>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Emulated, MapValuesSuite, SlowPoolPolicy<any_engine>);
 }  // namespace perdure::test

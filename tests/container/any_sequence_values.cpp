@@ -5,5 +5,5 @@
 #include "tests/container/sequence_values_suite.hpp"
 
 namespace perdure::test {
-INSTANTIATE_TYPED_TEST_SUITE_P(Emulated, SequenceValuesSuite, PoolPolicy<any_engine>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Emulated, SequenceValuesSuite, SlowPoolPolicy<any_engine>);
 }  // namespace perdure::test

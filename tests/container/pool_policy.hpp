@@ -100,4 +100,10 @@ struct PoolPolicy {
   static constexpr int scale = 30;
 };
 
+/// For large values: some engines log 64 bytes or more per word.
+template <class Instance>
+struct SlowPoolPolicy : PoolPolicy<Instance> {
+  static constexpr int scale = 8;
+};
+
 }  // namespace perdure::test

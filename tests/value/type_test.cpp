@@ -24,6 +24,10 @@ struct Tree {
   std::string name;
   std::vector<Tree> below;
 };
+struct Named {
+  std::string name;
+  Point at;
+};
 struct Deep {
   struct Inner {
     std::vector<Deep> up;
@@ -138,7 +142,7 @@ static_assert(placement_of<std::chrono::sys_seconds>() == Placement::bytes);
 static_assert(placement_of<Money>() == Placement::bytes);
 static_assert(placement_of<Point*>() == Placement::bytes);
 static_assert(placement_of<std::string>() == Placement::text);
-static_assert(placement_of<Point>() == Placement::record);
+static_assert(placement_of<Point>() == Placement::bytes);
 static_assert(placement_of<Tree>() == Placement::record);
 static_assert(placement_of<Point, true>() == Placement::image);  // it has no order of its own
 static_assert(placement_of<Ordered, true>() == Placement::bytes);
@@ -158,7 +162,9 @@ static_assert(placement_of<Account>() == Placement::object);
 static_assert(placement_of<Bank>() == Placement::object);
 
 TEST(ValueType, WhatStandsForValuesInAContainersLayout) {
-  EXPECT_EQ((map<int, Point>::layout_text()), "map<i32,rec<{x:i32@0,y:i32@4}8>,15>/1");
+  EXPECT_EQ((map<int, Point>::layout_text()), "map<i32,{i32@0,i32@4}8,15>/1");
+  EXPECT_EQ((map<int, Named>::layout_text()),
+            "map<i32,rec<{name:string@0,at:{x:i32@0,y:i32@4}8@8}16>,15>/1");
   EXPECT_EQ((map<Point, int>::layout_text()), "map<{x:i32@0,y:i32@4}8,i32,15>/1");
   EXPECT_EQ((map<Ordered, int>::layout_text()), "map<{i32@0}4,i32,15>/1");
   EXPECT_EQ((hash_map<int, vector<Account>>::layout_text()),
