@@ -108,14 +108,19 @@ struct table_part<expires<Member>> : by_member_and_number<Member, member_type<Me
   static constexpr std::string_view word = "expires";
 };
 
+/// Whether a part is the key.
 template <class Declared>
 inline constexpr bool is_key = false;
+/// A key: see above.
 template <auto Member>
 inline constexpr bool is_key<key<Member>> = true;
+/// A key: see above.
 template <auto Member>
 inline constexpr bool is_key<ordered_key<Member>> = true;
+/// Whether a part is for expire().
 template <class Declared>
 inline constexpr bool is_expiry = false;
+/// Such a part: see above.
 template <auto Member>
 inline constexpr bool is_expiry<expires<Member>> = true;
 

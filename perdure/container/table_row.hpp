@@ -41,6 +41,7 @@ struct member_of<M T::*> {
   using object = T;
   using type = M;
 };
+/// The type of a member.
 template <auto Member>
 using member_type = typename member_of<decltype(Member)>::type;
 
@@ -65,6 +66,7 @@ class row_ref {
   /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
   using transaction_bound = void;
 
+  /// Made by the table.
   row_ref(Tx& tx, const row* at) noexcept : tx_(&tx), at_(at) {}
 
   /// A copy of one field: `row[&Session::token]`. Nothing else of the row is read.
@@ -104,7 +106,9 @@ class row_ref {
   /// What operator-> returns.
   class Copy {
    public:
+    /// Made by row_ref.
     explicit Copy(T value) : value_(std::move(value)) {}
+    /// The copy.
     const T* operator->() const noexcept { return &value_; }
 
    private:

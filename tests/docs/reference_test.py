@@ -28,7 +28,7 @@ PLANTED = {
               "Compound perdure::CloseReport is not documented"),
     "function": (
         "perdure/api/tx.hpp",
-        "/// Frees an object's block. The caller frees what the object owns before.\n", "",
+        "/// Frees an object and what it owns, as tx.destroy().\n", "",
         "Member destroy(TxT &tx, T *object) (function) of namespace perdure is not documented"),
     "function in C": (
         "perdure/perdure.h", "/* Returns the pool that a transaction runs on. */\n", "",
