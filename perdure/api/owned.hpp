@@ -13,6 +13,15 @@
 
 namespace perdure::detail {
 
+/// Any transaction, to ask whether a type has a call.
+struct AnyUpdate {
+  static constexpr bool read_only = false;
+};
+/// A container or a box. A type of the program's own that states its layout is one if it has
+/// `using owns_blocks = void;` and clear(tx).
+template <class T>
+concept emptied = (container_text<T> || own_text<T>) && requires { &T::template clear<AnyUpdate>; };
+
 /// Whether there is anything in a T to free: a container or a box, in it or in one of its fields.
 template <class T>
 consteval bool owns_blocks();
@@ -30,7 +39,7 @@ consteval bool owns_blocks() {
     return owns_blocks<typename T::value_type>();
   else if constexpr (is_field<T>)
     return false;
-  else if constexpr (container_text<T> || own_text<T>)
+  else if constexpr (emptied<T>)
     return true;
   else if constexpr (opened_by_fields<T>)
     return decltype(with_fields<field_count<T>>(std::declval<T&>(), [](auto&... field) {
@@ -47,7 +56,7 @@ void drop_owned(Tx& tx, T& object) {
   if constexpr (!owns_blocks<T>()) {
   } else if constexpr (std::is_array_v<T> || is_std_array<T>) {
     for (auto& element : object) drop_owned(tx, element);
-  } else if constexpr (container_text<T> || own_text<T>) {
+  } else if constexpr (emptied<T>) {
     object.clear(tx);
   } else {
     for_each_field(object, [&](auto& field) { drop_owned(tx, field); });

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -49,7 +50,7 @@ class Walk {
       }
       x.each_block(tx_, [this](const void* block) { this->f_(block, true); });
       if constexpr (requires { x.each_object(tx_, [](const auto&) {}); })
-        x.each_object(tx_, [&](const auto& inner) { this->object(inner, path + "[]"); });
+        x.each_object(tx_, [this](const auto& inner) { this->later(inner); });
       if constexpr (requires { x.each_pointer(tx_, [](auto*) {}); })
         x.each_pointer(tx_, [this](auto* to) { this->reached(to); });
     } else if constexpr (is_field<T>) {
@@ -72,6 +73,13 @@ class Walk {
 
  private:
   using Enter = void (*)(Walk&, const void*);
+  /// An object that the one before owns: its block is known.
+  template <class T>
+  void later(const T& inner) {
+    open_.emplace_back(std::addressof(inner), [](Walk& walk, const void* where) {
+      walk.object(*static_cast<const T*>(where), "[]");
+    });
+  }
   template <class T>
   void reached(T* to) {
     if (to == nullptr || !f_(static_cast<const void*>(to), false)) return;

@@ -3,9 +3,9 @@
 // box<T>: a field that owns a T, or nothing; 8 bytes in its owner.
 //
 // It is for what a struct has sometimes, or of a type that is not complete yet: a tree's node may
-// have boxes of such nodes. Freeing a box frees what is in it, and so on, by recursion: link more
-// than some 10,000 objects behind each other by ptr<T>, which owns nothing, and free them in a
-// loop.
+// have boxes of such nodes. Freeing a box frees what is in it, and so on, by recursion: a chain of
+// boxes that is longer than 1,000 is refused then (error(too_big)). Link more objects behind each
+// other by ptr<T>, which owns nothing.
 // Thread safety: that of the transaction. Zero bytes are an empty box.
 #pragma once
 

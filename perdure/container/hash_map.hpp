@@ -126,7 +126,7 @@ class alignas(64) hash_map {
     detail::require_update<Tx>();
     Node* node = find_node(tx, key);
     if (node == nullptr) return false;
-    Value::change(tx, node->value, f);
+    change(tx, node, f);
     return true;
   }
   /// update, on a V{} that is added first when the key is not there. Returns whether it was added.
@@ -134,7 +134,7 @@ class alignas(64) hash_map {
   bool upsert(Tx& tx, key_arg key, F&& f) {
     detail::require_update<Tx>();
     if (Node* node = find_node(tx, key)) {
-      Value::change(tx, node->value, f);
+      change(tx, node, f);
       return false;
     }
     if constexpr (std::is_same_v<value_arg, new_object>) {
@@ -449,9 +449,21 @@ class alignas(64) hash_map {
     return true;
   }
 
+  /// While update() runs its function, the element must not be erased: the changed value is stored
+  /// there afterwards. It is listed under an address that no cursor has.
+  struct Changing : detail::live_cursor {
+    explicit Changing(const Node* node) : detail::live_cursor(node, true) {}
+  };
+  template <class Tx, class F>
+  void change(Tx& tx, Node* node, F& f) {
+    const Changing changing(node);
+    Value::change(tx, node->value, f);
+  }
+
   /// Updates the cursors at `node`, before it is dropped.
   void leave(const Node* node, const Node* next) {
     if (!detail::live_cursor::any()) return;
+    detail::live_cursor::each(node, [](auto&) { detail::live_cursor::changed_in_update(); });
     detail::live_cursor::each(
         this, [&](detail::live_cursor& live) { static_cast<cursor&>(live).leave(node, next); });
   }

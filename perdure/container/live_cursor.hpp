@@ -50,6 +50,14 @@ class live_cursor {
   /// Returns whether the thread has any live cursor: called before each change.
   [[nodiscard]] static bool any() noexcept { return first_ != nullptr; }
 
+  /// Throws: elements were added or erased by the function that is given to update().
+  [[noreturn]] static void changed_in_update() {
+    throw error(
+        Status(Code::invalid,
+               "perdure: found an element added or erased by the function that is given to "
+               "update(), expected one that changes only its value: add and erase before or "
+               "after"));
+  }
   /// Throws: the element of a cursor was read after it was erased.
   [[noreturn]] static void erased() {
     throw error(Status(Code::invalid,

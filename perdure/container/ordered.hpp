@@ -101,6 +101,7 @@ class ordered {
     require_update<Tx>();
     auto* field = tree_.find(tx, key);
     if (field == nullptr) return false;
+    const Changing changing(this);
     Value::change(tx, *field, f);
     return true;
   }
@@ -150,6 +151,8 @@ class ordered {
    public:
     /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
     using transaction_bound = void;
+    /// The type of the map's keys.
+    using key_type = K;
     /// A cursor of no map.
     cursor() : live_cursor(nullptr, false) {}
     /// Whether the cursor is at an element, or where one was erased.
@@ -192,21 +195,43 @@ class ordered {
       }
       static_cast<const ordered*>(this->container())->tree_.prev(tx, place_);
     }
-    /// Whether both are at one element, or past the end.
+    /// Whether both are at one element, or past the end. A cursor whose element was erased is where
+    /// next() leads.
     template <class Tx>
     [[nodiscard]] bool is(Tx& tx, const cursor& other) const {
-      if constexpr (!Tx::read_only) {
-        if (key_) (void)find(tx);
-        if (other.key_) (void)other.find(tx);
-      }
-      return place_.there() ? other.place_.there() && place_.same(other.place_)
-                            : !other.place_.there();
+      const auto mine = now(tx), theirs = other.now(tx);
+      return mine.there() ? theirs.there() && mine.same(theirs) : !theirs.there();
+    }
+    /// Whether there is an element where it is now.
+    template <class Tx>
+    [[nodiscard]] bool there_now(Tx& tx) const {
+      return now(tx).there();
+    }
+    /// Whether the key of the element where it is now is less than `key`.
+    template <class Tx>
+    [[nodiscard]] bool below_now(Tx& tx, key_arg key) const {
+      return Key::less(tx, now(tx).key_field(), key);
+    }
+    /// Goes to the first element whose key is not below `key`.
+    template <class Tx>
+    void seek(Tx& tx, key_arg key) {
+      key_.reset();
+      place_ = static_cast<const ordered*>(this->container())->tree_.lower_bound(tx, key);
     }
 
    private:
     friend class ordered;
     cursor(const ordered* map, const typename Tree::Place& place, bool live)
         : live_cursor(map, live), place_(place) {}
+    /// Its place in the map as it is now.
+    template <class Tx>
+    [[nodiscard]] typename Tree::Place now(Tx& tx) const {
+      if constexpr (!Tx::read_only) {
+        if (key_)
+          return static_cast<const ordered*>(this->container())->tree_.lower_bound(tx, *key_);
+      }
+      return place_;
+    }
     /// Moves to the element of the saved key, which may lie elsewhere now, or, if it was erased, to
     /// the next one (returns false).
     template <class Tx>
@@ -272,7 +297,7 @@ class ordered {
   /// The elements with from <= key.
   template <class Tx>
   [[nodiscard]] auto range(Tx& tx, key_arg from) const {
-    return ordered_range<Tx, cursor>(tx, lower_bound(tx, from), end(tx));
+    return ordered_range<Tx, cursor>(tx, lower_bound(tx, from), end(tx), K(from));
   }
   /// The elements with from <= key < to.
   template <class Tx>
@@ -285,7 +310,7 @@ class ordered {
     cursor first = lower_bound(tx, from);
     // An end before the beginning would be passed.
     return ordered_range<Tx, cursor, Element>(
-        tx, first, first && first.below(tx, to) ? lower_bound(tx, to) : first);
+        tx, first, first && first.below(tx, to) ? lower_bound(tx, to) : first, K(from), K(to));
   }
   /// The elements whose key begins with `text`.
   template <class Tx>
@@ -345,10 +370,17 @@ class ordered {
     return std::pair<K, value_kept>(Key::read(tx, place.key_field()),
                                     Value::read(tx, place.value_field()));
   }
+  /// While update() runs its function, elements must stay where they are: the changed value is
+  /// stored there afterwards. It is listed under an address that no cursor has.
+  struct Changing : live_cursor {
+    explicit Changing(const ordered* in) : live_cursor(place_of(in), true) {}
+    static const void* place_of(const ordered* in) { return reinterpret_cast<const char*>(in) + 1; }
+  };
   /// Called before the tree changes: its cursors save their keys, because their places may move.
   template <class Tx>
   void detach(Tx& tx) const {
     if (!live_cursor::any()) return;
+    live_cursor::each(Changing::place_of(this), [](auto&) { live_cursor::changed_in_update(); });
     live_cursor::each(this, [&](live_cursor& live) {
       auto& c = static_cast<cursor&>(live);
       if (c.place_.there() && !c.key_) c.key_ = Key::read(tx, c.place_.key_field());

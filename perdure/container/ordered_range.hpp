@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -25,11 +26,18 @@ struct pair_of {
 };
 
 /// `Element`: what is made of a cursor when it is read.
+///
+/// In an update the map may change during a loop, so both ends are told by their keys there: what
+/// is added behind the end is not visited, and a loop backwards ends although the first element was
+/// erased. (A std::reverse_iterator is at the element behind its own: where its own is erased, it
+/// passes over the one before.)
 template <class Tx, class Cursor, class Element = pair_of>
 class ordered_range : public std::ranges::view_interface<ordered_range<Tx, Cursor, Element>> {
  public:
   /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
   using transaction_bound = void;
+  /// Where a range begins or ends; nothing: with the map.
+  using Bound = std::optional<typename Cursor::key_type>;
 
   class iterator {
    public:
@@ -42,6 +50,7 @@ class ordered_range : public std::ranges::view_interface<ordered_range<Tx, Curso
     iterator() = default;
     [[nodiscard]] value_type operator*() const { return Element::at(*tx_, at_); }
     iterator& operator++() {
+      moves();
       at_.next(*tx_);
       return *this;
     }
@@ -51,7 +60,11 @@ class ordered_range : public std::ranges::view_interface<ordered_range<Tx, Curso
       return old;
     }
     iterator& operator--() {
+      // The end is where its key belongs now.
+      if (mark_ == Mark::end && bound_) at_.seek(*tx_, *bound_);
+      moves();
       at_.prev(*tx_);
+      before_ = !at_;
       return *this;
     }
     iterator operator--(int) {
@@ -60,22 +73,55 @@ class ordered_range : public std::ranges::view_interface<ordered_range<Tx, Curso
       return old;
     }
     friend bool operator==(const iterator& a, const iterator& b) {
-      return a.tx_ == nullptr || b.tx_ == nullptr ? a.tx_ == b.tx_ : a.at_.is(*a.tx_, b.at_);
+      if (a.tx_ == nullptr || b.tx_ == nullptr) return a.tx_ == b.tx_;
+      if (a.mark_ == b.mark_ && a.mark_ != Mark::none) return true;
+      if (a.mark_ == Mark::end) return b.passed(a);
+      if (b.mark_ == Mark::end) return a.passed(b);
+      if (a.mark_ == Mark::begin) return b.returned(a);
+      if (b.mark_ == Mark::begin) return a.returned(b);
+      return a.before_ == b.before_ && a.at_.is(*a.tx_, b.at_);
     }
 
    private:
     friend class ordered_range;
-    iterator(Tx& tx, Cursor at) : tx_(&tx), at_(std::move(at)) {}
+    enum class Mark : unsigned char { none, begin, end };
+    iterator(Tx& tx, Cursor at, Mark mark, Bound bound)
+        : tx_(&tx), at_(std::move(at)), mark_(mark), bound_(std::move(bound)) {}
+
+    void moves() {
+      mark_ = Mark::none;
+      bound_.reset();
+      before_ = false;
+    }
+    /// Whether this is at or behind the end.
+    [[nodiscard]] bool passed(const iterator& end) const {
+      if (before_) return false;
+      if constexpr (Tx::read_only) return at_.is(*tx_, end.at_);
+      return !at_.there_now(*tx_) || (end.bound_ && !at_.below_now(*tx_, *end.bound_));
+    }
+    /// Whether this is at or before the beginning.
+    [[nodiscard]] bool returned(const iterator& begin) const {
+      if (before_ || at_.is(*tx_, begin.at_)) return true;
+      return begin.bound_ && at_.there_now(*tx_) && at_.below_now(*tx_, *begin.bound_);
+    }
+
     Tx* tx_ = nullptr;
     Cursor at_;
+    Mark mark_ = Mark::none;
+    bool before_ = false;  ///< it went back from the first element
+    Bound bound_;          ///< of an iterator with a mark, in an update
   };
 
-  ordered_range(Tx& tx, Cursor first, Cursor last)
-      : first_(tx, std::move(first)), last_(tx, std::move(last)) {}
+  /// The elements from `first` to `last`, which lie where the bounds say.
+  ordered_range(Tx& tx, Cursor first, Cursor last, Bound from = {}, Bound to = {})
+      : first_(tx, std::move(first), iterator::Mark::begin, kept(std::move(from))),
+        last_(tx, std::move(last), iterator::Mark::end, kept(std::move(to))) {}
   [[nodiscard]] iterator begin() const { return first_; }
   [[nodiscard]] iterator end() const { return last_; }
 
  private:
+  /// A view changes nothing: there the cursors are enough.
+  static Bound kept(Bound bound) { return Tx::read_only ? Bound() : std::move(bound); }
   iterator first_, last_;
 };
 

@@ -74,11 +74,11 @@ struct stored_bytes {
   }
   template <class Tx>
   static bool less(Tx& tx, const field& f, arg key) {
-    return tx.read(f) < key;
+    return before(tx.read(f), key);
   }  ///< returns whether the field is below key
   template <class Tx>
   static bool above(Tx& tx, const field& f, arg key) {
-    return key < tx.read(f);
+    return before(key, tx.read(f));
   }  ///< returns whether the field is above key
   template <class Tx>
   static bool equal(Tx& tx, const field& f, arg key) {
@@ -89,7 +89,7 @@ struct stored_bytes {
   template <class Tx>
   static int compare(Tx& tx, const field& f, arg key) {
     const T mine = tx.read(f);
-    return mine < key ? -1 : key < mine ? 1 : 0;
+    return before(mine, key) ? -1 : before(key, mine) ? 1 : 0;
   }
   static std::uint64_t hash(arg key) { return perdure::hash<T>::of(key); }
   template <class Tx, class F>
@@ -109,8 +109,17 @@ struct stored_bytes {
   }
 
  private:
+  /// A total order: NaN is equal to NaN, and above all others.
+  static bool before(const T& a, const T& b) {
+    if constexpr (std::is_floating_point_v<T>)
+      return a < b || (b != b && a == a);
+    else
+      return a < b;
+  }
   static bool same(const T& a, const T& b) {
-    if constexpr (std::equality_comparable<T>)
+    if constexpr (std::is_floating_point_v<T>)
+      return a == b || (a != a && b != b);
+    else if constexpr (std::equality_comparable<T>)
       return a == b;
     else
       return !(a < b) && !(b < a);

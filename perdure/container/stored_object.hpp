@@ -21,6 +21,27 @@ struct new_object {};
 
 namespace detail {
 
+/// Counts the objects around the one that is being freed: each takes a part of the stack.
+class OwnedChain {
+ public:
+  OwnedChain() {
+    if (++depth <= longest) return;
+    --depth;
+    throw error(
+        Status(Code::too_big,
+               "perdure: found objects that own each other in a chain of more than 1000, "
+               "expected at most so many: free them from the end of the chain, or link them "
+               "by ptr<T>, which owns nothing"));
+  }
+  OwnedChain(const OwnedChain&) = delete;
+  OwnedChain& operator=(const OwnedChain&) = delete;
+  ~OwnedChain() { --depth; }
+
+ private:
+  static constexpr unsigned longest = 1000;
+  static inline constinit thread_local unsigned depth = 0;
+};
+
 /// An object that a container owns.
 template <class T>
 struct stored_object {
@@ -33,8 +54,10 @@ struct stored_object {
   static raw make(Tx& tx, arg = {}) {
     return tx.template make<T>();
   }
+  /// Throws error(too_big) where objects own each other in a chain of more than 1,000.
   template <class Tx>
   static void drop(Tx& tx, raw object) {
+    const OwnedChain chain;
     drop_owned(tx, *object);
     tx.free(object);
   }

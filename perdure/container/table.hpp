@@ -25,6 +25,7 @@
 
 #include "perdure/api/layout.hpp"
 #include "perdure/api/persistent.hpp"
+#include "perdure/container/live_cursor.hpp"
 #include "perdure/container/table_parts.hpp"
 #include "perdure/container/table_row.hpp"
 
@@ -103,8 +104,7 @@ class alignas(64) table {
     const auto& index = this->index<Member>();
     auto from = index.first_of(value), to = from;
     std::get<1>(to) = ~std::uint64_t{0};
-    return rows_of(tx, index.rows, index.rows.lower_bound(tx, from),
-                   index.rows.lower_bound(tx, to));
+    return index.rows.template range_as<detail::row_of<T>>(tx, from, to);
   }
   /// The rows from one value of the member to another one, in the index's order; those of `to` are
   /// not among them.
@@ -112,6 +112,7 @@ class alignas(64) table {
   [[nodiscard]] auto range(Tx& tx, const detail::member_type<Member>& from,
                            const detail::member_type<Member>& to) const {
     const auto& part = this->part<Member>();
+    require_order(part);
     if constexpr (std::remove_cvref_t<decltype(part)>::is_unique) {
       return part.rows.template range_as<detail::row_of<T>>(tx, from, to);
     } else {
@@ -123,7 +124,9 @@ class alignas(64) table {
   template <auto Member, class Tx>
   [[nodiscard]] auto ordered(Tx& tx) const {
     const auto& part = this->part<Member>();
-    return rows_of(tx, part.rows, part.rows.begin(tx), part.rows.end(tx));
+    require_order(part);
+    return detail::ordered_range<Tx, decltype(part.rows.begin(tx)), detail::row_of<T>>(
+        tx, part.rows.begin(tx), part.rows.end(tx));
   }
 
   /// Adds a row unless there is one of its key. Returns whether it was added.
@@ -153,7 +156,10 @@ class alignas(64) table {
     if (!found) return false;
     const T old = *copy(tx, found);
     T now = old;
-    f(now);
+    {
+      const Changing changing(this);
+      f(now);
+    }
     change(tx, *found, old, now);
     return true;
   }
@@ -195,11 +201,8 @@ class alignas(64) table {
   template <class Tx>
   bool clear_some(Tx& tx, std::uint64_t n) {
     detail::require_update<Tx>();
-    for (; n > 0; --n) {
-      auto first = parts_.first.rows.begin(tx);
-      if (!first) break;
-      remove(tx, first.value(tx));
-    }
+    for (auto at = parts_.first.rows.begin(tx); at && n > 0; --n, at.next(tx))
+      remove(tx, at.value(tx));
     if (!empty(tx)) return false;
     parts_.each([&](auto& part) { part.rows.clear(tx); });
     return true;
@@ -264,10 +267,27 @@ class alignas(64) table {
     else
       return find_part<Member>(parts.rest);
   }
-  template <class Tx, class Map, class Cursor>
-  static auto rows_of(Tx& tx, const Map&, Cursor first, Cursor last) {
-    return detail::ordered_range<Tx, Cursor, detail::row_of<T>>(tx, std::move(first),
-                                                                std::move(last));
+  template <class Part>
+  static constexpr void require_order(const Part&) {
+    static_assert(Part::word != "key",
+                  "perdure::table: rows have no order by a key<&T::member>: declare it as "
+                  "ordered_key");
+  }
+  /// While update() runs its function, the table must not be changed by it (TABLE-2 would be lost).
+  struct Changing : detail::live_cursor {
+    explicit Changing(const table* in) : detail::live_cursor(in, true) {}
+  };
+  void require_unchanging() const {
+    if (!detail::live_cursor::any()) return;
+    detail::live_cursor::each(this, [](auto&) { detail::live_cursor::changed_in_update(); });
+  }
+  /// A part had no entry for a row, or already one.
+  static void require_agreed(bool as_expected) {
+    if (!as_expected)
+      throw error(
+          Status(Code::corrupt,
+                 "perdure::table: found an index that disagrees with its rows, expected one "
+                 "entry for each row: Pool::check() says more"));
   }
 
   template <class Tx>
@@ -278,6 +298,7 @@ class alignas(64) table {
 
   template <class Tx>
   void add(Tx& tx, const T& value) {
+    require_unchanging();
     require_unique(tx, nullptr, value);
     value::WriterOver<Tx> writer(tx);
     const std::uint64_t number = tx.read(next_);
@@ -285,45 +306,46 @@ class alignas(64) table {
         value::record::make_behind(writer, number, type(), std::addressof(value)));
     tx.write(next_, number + 1);
     parts_.each([&](auto& part) {
-      if (part.holds(value)) part.rows.insert(tx, part.key_of(value, number), row);
+      if (part.holds(value)) require_agreed(part.rows.insert(tx, part.key_of(value, number), row));
     });
   }
   template <class Tx>
   void change(Tx& tx, Row* row, const T& old, const T& now) {
-    require_unique(tx, &old, now);
+    require_unchanging();
+    require_unique(tx, row, now);
     std::uint64_t number = 0;
     tx.read_bytes(&number, &row->number, sizeof number);
     parts_.each([&](auto& part) {
       const auto &before = part.key_of(old, number), &after = part.key_of(now, number);
       if (detail::same_key(before, after)) return;
-      if (part.holds(old)) part.rows.erase(tx, before);
-      if (part.holds(now)) part.rows.insert(tx, after, row);
+      if (part.holds(old)) require_agreed(part.rows.erase(tx, before));
+      if (part.holds(now)) require_agreed(part.rows.insert(tx, after, row));
     });
     value::WriterOver<Tx> writer(tx);
     value::record::assign(writer, type(), &row->record, std::addressof(now));
   }
   template <class Tx>
   void remove(Tx& tx, Row* row) {
+    require_unchanging();
     const T value = detail::row_ref<T, Tx>(tx, row).value();
     std::uint64_t number = 0;
     tx.read_bytes(&number, &row->number, sizeof number);
     parts_.each([&](auto& part) {
-      if (part.holds(value)) part.rows.erase(tx, part.key_of(value, number));
+      if (part.holds(value)) require_agreed(part.rows.erase(tx, part.key_of(value, number)));
     });
     value::WriterOver<Tx> writer(tx);
     value::record::drop_parts(writer, type(), &row->record);
     tx.free(row);
   }
-  /// Throws error(exists) if another row has a unique member of `now`. `old`: what the row is that
-  /// becomes `now`; null for a new one.
+  /// Throws error(exists) if another row than `row`, which is to become `now`, has a unique member
+  /// of it. `row` is null for a new one.
   template <class Tx>
-  void require_unique(Tx& tx, const T* old, const T& now) const {
+  void require_unique(Tx& tx, const Row* row, const T& now) const {
     parts_.each([&]<class Part>(const Part& part) {
       if constexpr (Part::is_unique) {
-        const auto& mine = part.key_of(now, 0);
-        if (old != nullptr && detail::equal_members(part.key_of(*old, 0), mine)) return;
-        if (part.holds(now) && part.rows.contains(tx, mine))
-          detail::throw_not_unique(detail::part_at(Part::member).name);
+        if (!part.holds(now)) return;
+        const auto found = part.rows.find(tx, part.key_of(now, 0));
+        if (found && *found != row) detail::throw_not_unique(detail::part_at(Part::member).name);
       }
     });
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// table's audit(): whether its parts and its rows agree.
+// table's audit(): whether its parts and its rows agree (TABLE-1 to TABLE-3). It takes memory for a
+// copy of all rows.
+// Thread safety: that of the transaction.
 #pragma once
 
 #include <map>

@@ -36,7 +36,8 @@ struct indexed_descending {};
 /// of rows may have no value; they are not found by it.
 template <auto Member>
 struct unique {};
-/// A row is removed by expire() once the time in this member has come. It is an index, too.
+/// A row is removed by expire() once the time in this member has come. It is an index, too, of the
+/// rows that have a time: a row whose std::optional member has no value never expires.
 template <auto Member>
 struct expires {};
 
@@ -64,7 +65,7 @@ struct by_member {
   static const type& key_of(const object& row, std::uint64_t) { return row.*Member; }
 };
 
-template <auto Member, class Part>
+template <auto Member, class Part, bool SkipsNothing = false>
 struct by_member_and_number {
   using object = typename member_of<decltype(Member)>::object;
   using type = member_type<Member>;
@@ -73,7 +74,13 @@ struct by_member_and_number {
   static constexpr bool is_unique = false;
   map<entry, row*> rows;
 
-  static bool holds(const object&) { return true; }
+  /// Whether a row has an entry: a row whose optional time has no value never expires.
+  static bool holds(const object& row) {
+    if constexpr (SkipsNothing && value::detail::is_a<type, std::optional>)
+      return (row.*Member).has_value();
+    else
+      return true;
+  }
 
   static entry key_of(const object& row, std::uint64_t number) {
     return entry(Part{row.*Member}, number);
@@ -104,7 +111,7 @@ struct table_part<indexed_descending<Member>>
   static constexpr std::string_view word = "descending";
 };
 template <auto Member>
-struct table_part<expires<Member>> : by_member_and_number<Member, member_type<Member>> {
+struct table_part<expires<Member>> : by_member_and_number<Member, member_type<Member>, true> {
   static constexpr std::string_view word = "expires";
 };
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -103,23 +104,17 @@ class row_ref {
   /// A copy of the row.
   operator T() const { return value(); }  // NOLINT: a loop may name the struct
 
-  /// What operator-> returns.
-  class Copy {
-   public:
-    /// Made by row_ref.
-    explicit Copy(T value) : value_(std::move(value)) {}
-    /// The copy.
-    const T* operator->() const noexcept { return &value_; }
-
-   private:
-    T value_;
-  };
-  /// A field of a copy of the row. Each use copies the row: of one field, [] copies less.
-  [[nodiscard]] Copy operator->() const { return Copy(value()); }
+  /// A field of a copy of the row, which is made at the first use and lives as long as this
+  /// row_ref. Of one field, [] copies less.
+  [[nodiscard]] const T* operator->() const {
+    if (!copy_) copy_.emplace(value());
+    return std::addressof(*copy_);
+  }
 
  private:
   Tx* tx_;
   const row* at_;
+  mutable std::optional<T> copy_;
 };
 
 /// The elements of a table's ranges.
@@ -136,15 +131,6 @@ template <class K>
 bool same_key(const K& a, const K& b) {
   return value::same(value::type_of<K>(), std::addressof(a), std::addressof(b));
 }
-/// Whether a unique map takes two members for one: by their own operator== if they have one.
-template <class M>
-bool equal_members(const M& a, const M& b) {
-  if constexpr (std::equality_comparable<M>)
-    return a == b;
-  else
-    return same_key(a, b);
-}
-
 /// Throws error(exists).
 [[noreturn]] inline void throw_not_unique(std::string_view member) {
   throw error(Status(Code::exists, "perdure::table: found another row with the same '" +

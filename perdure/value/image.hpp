@@ -54,7 +54,7 @@ void change(Writer& tx, const Type& type, std::byte* image, const void* object);
 /// change() of an image in the pool.
 void assign(Writer& tx, const Type& type, std::byte* where, const void* object);
 
-/// Frees what an image owns. The image is worthless afterwards.
+/// Frees what an image owns. The image must not be used afterwards.
 void drop(Writer& tx, const Type& type, const std::byte* image);
 
 /// Gives an image, a copy of another one, blocks of its own.

@@ -94,11 +94,11 @@ struct parts_of<T> {
 
 }  // namespace detail
 
-/// Whether the bytes of a T are its value: a number, an enumerator, a time, a pool pointer, or a
+/// Whether the bytes of a T are its value: a number, an enumerator, a time, or a
 /// trivially copyable class that states its layout by name.
 template <class T>
-concept scalar = detail::number<T> || std::is_pointer_v<T> || detail::is_duration<T> ||
-                 detail::is_time_point<T> || detail::opaque<T>;
+concept scalar =
+    detail::number<T> || detail::is_duration<T> || detail::is_time_point<T> || detail::opaque<T>;
 
 /// std::vector, std::optional, std::variant, std::pair, std::tuple, std::array; a C array, which
 /// can be in a struct only.
@@ -165,8 +165,12 @@ consteval Extent extent_of_any(types<A...>) {
 
 template <class T>
 consteval Extent extent_of() {
+  static_assert(!std::is_pointer_v<T>,
+                "perdure: a pointer can't be in a value: it would be followed by no check(), and "
+                "own nothing; a container's value may be a T* as a whole, or hold the key of what "
+                "it leads to");
   static_assert(
-      storable<T>,
+      std::is_pointer_v<T> || storable<T>,
       "perdure: a value in a pool is a number, enum, time, std::string, std::vector, "
       "std::optional, std::variant, std::pair, std::tuple, std::array, or a struct of these "
       "without constructors, base classes and private fields (a trivially copyable class may "

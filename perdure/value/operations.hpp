@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "perdure/api/hash.hpp"
 #include "perdure/value/image.hpp"
 #include "perdure/value/kinds.hpp"
 #include "perdure/value/type.hpp"
@@ -86,20 +87,33 @@ int order(Reader& reader, const Type& type, const std::byte* image, const void* 
 }
 
 template <class T>
+std::uint64_t hash(const void* object) {
+  return perdure::hash<T>::of(*static_cast<const T*>(object));
+}
+/// The specialised perdure::hash of a struct or class; null where there is none.
+template <class T>
+consteval auto own_hash() -> std::uint64_t (*)(const void*) {
+  if constexpr (plain_struct<T> || opaque<T>) {
+    if constexpr (!requires { typename perdure::hash<T>::by_its_bytes; }) return &hash<T>;
+  }
+  return nullptr;
+}
+
+template <class T>
 consteval Operations make_operations() {
   if constexpr (is_a<T, std::vector>) {
     using O = SequenceOperations<T>;
-    return {&O::count, &O::get, &O::make, nullptr};
+    return {&O::count, &O::get, &O::make, nullptr, nullptr};
   } else if constexpr (is_a<T, std::optional>) {
     using O = OptionalOperations<T>;
-    return {&O::count, &O::get, &O::make, nullptr};
+    return {&O::count, &O::get, &O::make, nullptr, nullptr};
   } else if constexpr (is_a<T, std::variant>) {
     using O = VariantOperations<T>;
-    return {&O::count, &O::get, &O::make, nullptr};
+    return {&O::count, &O::get, &O::make, nullptr, nullptr};
   } else if constexpr ((plain_struct<T> || opaque<T>) && has_order<T>) {
-    return {nullptr, nullptr, nullptr, &order<T>};
+    return {nullptr, nullptr, nullptr, &order<T>, own_hash<T>()};
   } else {
-    return {nullptr, nullptr, nullptr, nullptr};
+    return {nullptr, nullptr, nullptr, nullptr, own_hash<T>()};
   }
 }
 

@@ -20,6 +20,12 @@ int three_way(const T& a, const T& b) {
   return a < b ? -1 : b < a ? 1 : 0;
 }
 
+/// A total order: NaN is equal to NaN, and above all others.
+int compare_floating(double a, double b) {
+  if (a != a || b != b) return three_way(a != a ? 1 : 0, b != b ? 1 : 0);
+  return three_way(a, b);
+}
+
 template <class T>
 T read_as(const void* bytes) {
   T value;
@@ -48,7 +54,7 @@ int compare_scalars(const Type& type, const std::byte* image, const void* object
     case Number::signed_integer:
       return three_way(signed_value(image, type.size), signed_value(object, type.size));
     case Number::floating:
-      return three_way(floating_value(image, type.size), floating_value(object, type.size));
+      return compare_floating(floating_value(image, type.size), floating_value(object, type.size));
     case Number::opaque: break;
   }
   return std::memcmp(image, object, type.size);
@@ -166,6 +172,7 @@ bool same(const Type& type, const void* a, const void* b) {
 }
 
 std::uint64_t hash_of(const Type& type, const void* object) {
+  if (type.operations->hash != nullptr) return type.operations->hash(object);
   const auto* const bytes = static_cast<const std::byte*>(object);
   std::uint64_t hash = 0;
   switch (type.kind) {

@@ -21,6 +21,25 @@ std::size_t block_size(const Type& element, std::size_t n) {
   return (sizeof(sequence) + n * element.size + 15) & ~std::size_t{15};
 }
 
+/// Counts the sequences around the one that is being made.
+class Nested {
+ public:
+  Nested() {
+    if (++depth <= sequence::deepest) return;
+    --depth;
+    throw error(Status(Code::too_big,
+                       "perdure: found a value of more than " + std::to_string(sequence::deepest) +
+                           " std::vectors in each other, expected at most so many; hold deep "
+                           "structures in boxes or in rows that name each other by key"));
+  }
+  Nested(const Nested&) = delete;
+  Nested& operator=(const Nested&) = delete;
+  ~Nested() { --depth; }
+
+ private:
+  static inline constinit thread_local unsigned depth = 0;
+};
+
 /// Makes a block with room for `capacity` elements or more, whose first `n` images are `images`.
 sequence* store(Writer& tx, const Type& element, const std::byte* images, std::size_t n,
                 std::size_t capacity) {
@@ -47,11 +66,18 @@ void encode_some(Writer& tx, const Type& element, const void* objects, std::size
 sequence sequence::header(Reader& tx, const sequence* block) {
   sequence head{0, 0};
   if (block != nullptr) tx.read_bytes(&head, block, sizeof head);
+  if (head.count > head.capacity) {
+    throw error(Status(Code::corrupt, "perdure: found " + std::to_string(head.count) +
+                                          " elements in a block for " +
+                                          std::to_string(head.capacity) +
+                                          ": the pool's data is damaged"));
+  }
   return head;
 }
 
 sequence* sequence::make(Writer& tx, const Type& element, const void* objects, std::size_t n) {
   if (n == 0) return nullptr;
+  const Nested nested;
   (void)block_size(element, n);
   Buffer images(n * element.size);
   encode_some(tx, element, objects, 0, n, images.data());
@@ -65,6 +91,7 @@ sequence* sequence::change(Writer& tx, const Type& element, sequence* block, con
     drop(tx, element, block);
     return nullptr;
   }
+  const Nested nested;
   (void)block_size(element, n);
   const sequence head = header(tx, block);
   const std::size_t old = head.count, both = std::min(old, n);
@@ -79,7 +106,8 @@ sequence* sequence::change(Writer& tx, const Type& element, sequence* block, con
   encode_some(tx, element, objects, old, n, after.data());
 
   if (n > head.capacity || head.capacity > 2 * n + 64 / std::max(element.size, 1U)) {
-    const std::size_t grown = n > head.capacity ? std::max(n, old + old / 2) : n;
+    const std::size_t largest = (longest - sizeof(sequence)) / std::max(element.size, 1U);
+    const std::size_t grown = n > head.capacity ? std::max(n, std::min(old + old / 2, largest)) : n;
     sequence* const now = store(tx, element, after.data(), n, grown);
     tx.free(block);
     return now;

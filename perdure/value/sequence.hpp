@@ -23,6 +23,9 @@ struct sequence {
 
   /// The most bytes of a block.
   static constexpr std::size_t longest = 0xffffffffULL - 64;
+  /// A value may hold sequences in sequences up to this depth: check() and drop() enter them by
+  /// recursion.
+  static constexpr unsigned deepest = 100;
 
   [[nodiscard]] std::byte* images() noexcept {
     return reinterpret_cast<std::byte*>(this) + sizeof(sequence);
@@ -34,7 +37,8 @@ struct sequence {
   /// The header of a block; zeros for null.
   [[nodiscard]] static sequence header(Reader& tx, const sequence* block);
 
-  /// Makes a block for `n` elements; null for none. Throws error(too_big).
+  /// Makes a block for `n` elements; null for none. Throws error(too_big), also for elements that
+  /// are nested deeper than `deepest`.
   [[nodiscard]] static sequence* make(Writer& tx, const Type& element, const void* objects,
                                       std::size_t n);
   /// Makes a block hold the elements: in place when they fit without waste, otherwise in a new one;

@@ -63,6 +63,8 @@ struct Operations {
   /// A structure with an operator<: its order. Reads the value of an image; returns a negative
   /// value, zero or a positive value. Null elsewhere.
   int (*order)(Reader& reader, const Type& type, const std::byte* image, const void* object);
+  /// A specialised perdure::hash of a structure or class. Null elsewhere.
+  std::uint64_t (*hash)(const void* object);
 };
 
 /// How a value lies in a pool.

@@ -159,7 +159,7 @@ void fill(Type& type) {
     type.kind = Kind::array;
     type.count = elements_of<T>::count;
     type.parts.push_back({{}, declare<typename elements_of<T>::type>(), 0, 0});
-    type.plain = type.element().plain;
+    type.plain = type.element().plain && type.size == type.object_bytes;
   } else {
     type.kind = Kind::structure;
     add_fields<T>(type);

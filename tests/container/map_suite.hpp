@@ -237,6 +237,42 @@ void map_model_test() {
   }
 }
 
+/// A loop over a part of a map ends at its bound, whatever is added behind it; what update() is
+/// given adds and erases nothing.
+template <class Policy, class C>
+void map_changed_in_a_loop_test() {
+  typename Policy::template Pool<MapRoot<C>> pool;
+  pool.update([](auto& tx, auto& root) {
+    for (int i = 0; i < 10; ++i) root.x.put(tx, i, i);
+    int visited = 0;
+    for (auto [key, value] : root.x.range(tx, 0, 10)) {
+      ASSERT_LT(++visited, 30);
+      root.x.put(tx, key + 100, value);
+    }
+    EXPECT_EQ(visited, 10);
+    visited = 0;
+    for (auto [key, value] : root.x.range(tx, 5, 105) | std::views::reverse) {
+      ASSERT_LT(++visited, 30);
+      if (key == 7) root.x.erase(tx, 5);  // the first one
+      root.x.put(tx, key % 5, value);     // before the beginning
+      root.x.put(tx, 105 + key, value);   // behind the end
+    }
+    EXPECT_EQ(visited, 9);
+    auto range = root.x.range(tx);
+    auto at = range.begin();
+    root.x.erase(tx, (*at).first);
+    EXPECT_FALSE(at == range.end());  // a comparison moves nothing
+    EXPECT_THROW((void)*at, error);
+    EXPECT_EQ((*++at).first, 1);
+  });
+  for (const bool erases : {false, true}) {
+    EXPECT_THROW(pool.update([&](auto& tx, auto& root) {
+      root.x.update(tx, 1, [&](auto&) { erases ? root.x.erase(tx, 1) : root.x.put(tx, 50, 1); });
+    }),
+                 error);
+  }
+}
+
 /// Typed by Policy: a set of types, for every engine.
 template <class Policy>
 class MapSuite : public ::testing::Test {};
@@ -244,6 +280,10 @@ TYPED_TEST_SUITE_P(MapSuite);
 
 TYPED_TEST_P(MapSuite, HashMapOfWords) {
   map_model_test<TypeParam, hash_map<std::uint64_t, std::uint64_t>>();
+}
+TYPED_TEST_P(MapSuite, ChangedInALoop) {
+  map_changed_in_a_loop_test<TypeParam, map<int, int, 4>>();
+  map_changed_in_a_loop_test<TypeParam, rb_tree<int, int>>();
 }
 TYPED_TEST_P(MapSuite, HashMapOfText) {
   map_model_test<TypeParam, hash_map<std::string, std::string, 8>>();
@@ -309,7 +349,8 @@ TYPED_TEST_P(MapSuite, ReserveThenInsert) {
   test.run.expect_no_blocks();
 }
 
-REGISTER_TYPED_TEST_SUITE_P(MapSuite, HashMapOfWords, HashMapOfText, MapOfWords, MapOfText,
-                            MapOfPages, RbTreeOfWords, FillAndDrain, BigValues, ReserveThenInsert);
+REGISTER_TYPED_TEST_SUITE_P(MapSuite, ChangedInALoop, HashMapOfWords, HashMapOfText, MapOfWords,
+                            MapOfText, MapOfPages, RbTreeOfWords, FillAndDrain, BigValues,
+                            ReserveThenInsert);
 
 }  // namespace perdure::test

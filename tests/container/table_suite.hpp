@@ -7,6 +7,9 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
 #include <ranges>
 
 #include "perdure/container/table.hpp"
@@ -245,7 +248,124 @@ TYPED_TEST_P(TableSuite, ChangedInALoop) {
   });
 }
 
+/// A loop over a part of an index ends at its bound, whatever is added behind it, and in both
+/// directions.
+TYPED_TEST_P(TableSuite, ALoopEndsAtItsBounds) {
+  using Root = TableRoot<Sessions>;
+  typename TypeParam::template Pool<Root> pool;
+  const auto token = [](int i) { return std::to_string(i); };
+  pool.update([&](auto& tx, Root& root) {
+    for (int i = 0; i < 20; ++i)
+      root.x.insert(tx, {.token = token(i), .user = static_cast<std::uint64_t>(i % 4)});
+  });
+  for (const std::uint64_t others : {0, 1}) {  // without and with rows behind the bound
+    pool.update([&](auto& tx, Root& root) {
+      int visited = 0;
+      for (auto row : root.x.template by<&Session::user>(tx, 3 - others)) {
+        ASSERT_LT(++visited, 30);
+        root.x.update(tx, row[&Session::token], [](Session& s) { s.user += 10; });
+      }
+      EXPECT_EQ(visited, 5);
+    });
+  }
+  pool.update([&](auto& tx, Root& root) {  // users: 0 and 1 five times each, 12, 13
+    int visited = 0;
+    for (auto row : root.x.template range<&Session::user>(tx, 0, 2)) {
+      ASSERT_LT(++visited, 30);
+      root.x.update(tx, row[&Session::token], [](Session& s) { s.user += 5; });
+    }
+    EXPECT_EQ(visited, 10);
+    visited = 0;
+    // Backwards, while the first ones go.
+    for (auto row : root.x.template range<&Session::user>(tx, 5, 7) | std::views::reverse) {
+      ASSERT_LT(++visited, 30);
+      if (visited == 5) root.x.erase(tx, token(0));
+      EXPECT_GE(row[&Session::user], 5U);
+    }
+    EXPECT_EQ(visited, 9);
+    for (auto row : root.x.template ordered<&Session::user>(tx))
+      root.x.erase(tx, row[&Session::token]);
+    EXPECT_TRUE(root.x.empty(tx));
+  });
+}
+
+/// A row without a time never expires.
+TYPED_TEST_P(TableSuite, OnlyWhatHasATimeExpires) {
+  struct Lease {
+    std::uint32_t id = 0;
+    std::optional<std::chrono::sys_seconds> until;
+  };
+  struct Root {
+    table<Lease, ordered_key<&Lease::id>, expires<&Lease::until>> x;
+  };
+  typename TypeParam::template Pool<Root> pool;
+  const std::chrono::sys_seconds now(std::chrono::seconds(100));
+  pool.update([&](auto& tx, Root& root) {
+    root.x.insert(tx, {1, std::nullopt});
+    root.x.insert(tx, {2, now});
+    root.x.insert(tx, {3, now + std::chrono::seconds(1)});
+    EXPECT_EQ(root.x.expire(tx, now), 1U);
+    EXPECT_TRUE(root.x.contains(tx, 1) && root.x.contains(tx, 3) && !root.x.contains(tx, 2));
+    EXPECT_TRUE(root.x.update(tx, 1, [&](Lease& lease) { lease.until = now; }));
+    EXPECT_EQ(root.x.expire(tx, now), 1U);
+    EXPECT_TRUE(root.x.audit(tx).empty());
+  });
+}
+
+/// NaN is a value with a place in the order.
+TYPED_TEST_P(TableSuite, NoNumberIsANumber) {
+  struct Point {
+    double x = 0;
+    float weight = 0;
+  };
+  struct Root {
+    table<Point, ordered_key<&Point::x>, indexed<&Point::weight>> x;
+    map<double, std::uint32_t> plain;
+  };
+  typename TypeParam::template Pool<Root> pool;
+  const double nan = std::nan("");
+  pool.update([&](auto& tx, Root& root) {
+    for (int i = 0; i < 60; ++i) {
+      root.x.put(tx, {i % 7 == 0 ? nan : i, i % 3 == 0 ? std::nanf("1") : static_cast<float>(i)});
+      root.plain.put(tx, i % 7 == 0 ? nan : i, 1);
+    }
+    EXPECT_TRUE(root.x.audit(tx).empty() && root.plain.audit(tx).empty());
+    EXPECT_EQ(root.x.size(tx), 52U);
+    EXPECT_EQ(root.plain.size(tx), 52U);
+    EXPECT_TRUE(root.x.contains(tx, nan) && root.plain.contains(tx, nan));
+    EXPECT_TRUE(root.x.update(tx, nan, [](Point& p) { p.weight = 5; }));
+    EXPECT_TRUE(root.x.audit(tx).empty());
+    for (int i = 0; i < 60; ++i) root.x.erase(tx, i % 7 == 0 ? nan : i);
+    EXPECT_TRUE(root.x.empty(tx) && root.x.audit(tx).empty());
+  });
+}
+
+/// What update() is given changes its row alone.
+TYPED_TEST_P(TableSuite, ChangesWithinAnUpdateAreRefused) {
+  using Root = TableRoot<Sessions>;
+  typename TypeParam::template Pool<Root> pool;
+  pool.update([](auto& tx, Root& root) { root.x.insert(tx, {.token = "a"}); });
+  const auto expect_refused = [&](auto change) {
+    try {
+      pool.update([&](auto& tx, Root& root) {
+        root.x.update(tx, "a", [&](Session&) { change(tx, root.x); });
+      });
+      ADD_FAILURE() << "the table was changed";
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), Code::invalid) << e.what();
+    }
+  };
+  expect_refused([](auto& tx, Sessions& c) { c.erase(tx, "a"); });
+  expect_refused([](auto& tx, Sessions& c) { c.insert(tx, {.token = "b"}); });
+  expect_refused([](auto& tx, Sessions& c) { c.update(tx, "a", [](Session& s) { ++s.user; }); });
+  pool.update([](auto& tx, Root& root) {
+    EXPECT_EQ(root.x.size(tx), 1U);
+    EXPECT_TRUE(root.x.erase(tx, "a"));
+  });
+}
+
 REGISTER_TYPED_TEST_SUITE_P(TableSuite, ComparedWithRows, AUniqueMemberOfAnotherRowIsRefused,
-                            ChangedInALoop);
+                            ChangedInALoop, ALoopEndsAtItsBounds, OnlyWhatHasATimeExpires,
+                            NoNumberIsANumber, ChangesWithinAnUpdateAreRefused);
 
 }  // namespace perdure::test

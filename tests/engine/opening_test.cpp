@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 
@@ -134,7 +135,18 @@ TEST_P(Opening, OfAClosedPoolDoesNotDependOnWhatItHolds) {
   make(scratch.path("large"), 200);
   const Cost warm = measure(scratch.path("small"));
   if (warm.calls == 0) GTEST_SKIP() << "a process may not trace its child here";
-  const Cost small = measure(scratch.path("small")), large = measure(scratch.path("large"));
+  // Waiting for another thread takes more calls where the machine is busy: the least of three.
+  const auto least = [&](const std::string& path) {
+    Cost cost = measure(path);
+    for (int i = 0; i < 2; ++i) {
+      const Cost again = measure(path);
+      cost.calls = std::min(cost.calls, again.calls);
+      cost.faults = std::min(cost.faults, again.faults);
+      cost.read = std::min(cost.read, again.read);
+    }
+    return cost;
+  };
+  const Cost small = least(scratch.path("small")), large = least(scratch.path("large"));
   EXPECT_LE(large.calls, small.calls + 16) << small << "; " << large;
   EXPECT_LE(large.read, small.read + 4096) << small << "; " << large;
   EXPECT_LE(large.faults, small.faults + 16) << small << "; " << large;

@@ -173,6 +173,35 @@ TEST(ValueImage, AVariantWithoutAValueIsRefused) {
   }
 }
 
+struct Nest {
+  std::vector<Nest> inner;
+  friend bool operator==(const Nest&, const Nest&) = default;
+};
+TEST(ValueImage, NestedTooDeepIsRefused) {
+  const auto nest = [](unsigned depth) {
+    Nest all;
+    for (unsigned i = 0; i < depth; ++i) {
+      Nest outer;
+      outer.inner.push_back(std::move(all));
+      all = std::move(outer);
+    }
+    return all;
+  };
+  Stored<Nest> deep(nest(99));
+  deep.change([&](Nest& all) { all = nest(100); });
+  deep.change([&](Nest& all) { all = Nest(); });
+  try {
+    deep.pool().update([&](auto& tx, auto& root) {
+      const auto too_deep = [&](Nest& all) { all = nest(101); };
+      stored<Nest>::change(tx, root.value, too_deep);
+    });
+    FAIL() << "it was stored";
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), Code::too_big) << e.what();
+  }
+  deep.change([&](Nest& all) { all = nest(100); });  // the count is as before
+}
+
 TEST(ValueImage, DamageIsFound) {
   DramPool<One<Either>> variant;
   variant.update([](auto& tx, auto& root) {

@@ -4,12 +4,35 @@
 // and the hash, which is the pool format, is the same for ever.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include "perdure/container/stored.hpp"
 #include "tests/container/dram_tx.hpp"
+
+namespace perdure::test {
+
+/// Its hash and its operators ignore the case.
+struct Caseless {
+  std::string text;
+  [[nodiscard]] std::string lower() const {
+    std::string out = text;
+    for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return out;
+  }
+  friend bool operator<(const Caseless& a, const Caseless& b) { return a.lower() < b.lower(); }
+};
+
+}  // namespace perdure::test
+
+template <>
+struct perdure::hash<perdure::test::Caseless> {
+  static std::uint64_t of(const perdure::test::Caseless& key) {
+    return hash<std::string>::of(key.lower());
+  }
+};
 
 namespace perdure::test {
 namespace {
@@ -174,6 +197,19 @@ TEST(ValueOrder, HashesAreKept) {
   EXPECT_EQ((stored_key<std::optional<double>>::hash(std::nullopt)), 0ULL);
   EXPECT_EQ((stored_key<std::variant<int, std::string>>::hash("text")), 5365936045037486941ULL);
   EXPECT_EQ((stored_key<Plain>::hash({"text", 7})), 11380355997374328978ULL);
+}
+TEST(ValueOrder, AHashOfItsOwnCountsWithinAKey) {
+  using K = std::pair<Caseless, int>;
+  EXPECT_EQ(stored_key<Caseless>::hash({"A"}), stored_key<Caseless>::hash({"a"}));
+  EXPECT_EQ(stored_key<K>::hash({{"A"}, 1}), stored_key<K>::hash({{"a"}, 1}));
+  EXPECT_NE(stored_key<K>::hash({{"A"}, 1}), stored_key<K>::hash({{"b"}, 1}));
+}
+TEST(ValueOrder, EveryNaNIsOneValue) {
+  using K = std::optional<double>;
+  const double one = std::nan("1"), other = -std::nan("2");
+  EXPECT_EQ(stored_key<K>::hash(one), stored_key<K>::hash(other));
+  EXPECT_EQ(hash<double>::of(one), hash<double>::of(other));
+  EXPECT_EQ(hash<float>::of(std::nanf("1")), hash<float>::of(-std::nanf("2")));
 }
 TEST(ValueOrder, TheZerosHaveOneHash) {
   using K = std::optional<float>;

@@ -222,6 +222,36 @@ TEST(Owned, Boxes) {
   EXPECT_EQ(pool.compare_blocks({}), "");
 }
 
+struct Link {
+  p<std::uint32_t> number;
+  box<Link> next;
+};
+struct Chain {
+  box<Link> first;
+};
+
+/// A chain of 1,000 is walked and freed; a longer one is walked, and refused by name when it is
+/// freed.
+TEST(Owned, ChainsOfBoxes) {
+  for (const std::uint32_t length : {1000U, 20000U}) {
+    DramPool<Chain> pool;
+    pool.update([&](auto& tx, Chain& root) {
+      box<Link>* last = &root.first;
+      for (std::uint32_t i = 0; i < length; ++i) last = &last->make(tx, i)->next;
+    });
+    expect_sound(pool);
+    try {
+      pool.update([](auto& tx, Chain& root) { root.first.clear(tx); });
+      EXPECT_EQ(length, 1000U);
+      EXPECT_EQ(pool.compare_blocks({}), "");
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), Code::too_big) << e.what();
+      EXPECT_EQ(length, 20000U);
+      expect_sound(pool);
+    }
+  }
+}
+
 TEST(Owned, WhatOwnsBlocks) {
   using perdure::detail::owns_blocks;
   static_assert(owns_blocks<Root>() && owns_blocks<Account>() && owns_blocks<Branch>());
