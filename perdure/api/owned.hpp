@@ -17,8 +17,8 @@ namespace perdure::detail {
 struct AnyUpdate {
   static constexpr bool read_only = false;
 };
-/// A container or a box. A type of the program's own that states its layout is one if it has
-/// `using owns_blocks = void;` and clear(tx).
+/// A container or a box, or a type of the program that states its layout by a function and has
+/// clear(tx).
 template <class T>
 concept emptied = (container_text<T> || own_text<T>) && requires { &T::template clear<AnyUpdate>; };
 

@@ -10,8 +10,8 @@
 // touches no index.
 // Thread safety: that of the transaction.
 // Invariants:
-// TABLE-1 Each part has exactly one entry for each row, but none for a row whose unique member is
-// an optional without a value.
+// TABLE-1 Each part has exactly one entry for each row, but none for a row whose unique member or
+// time of expiry is an optional without a value.
 // TABLE-2 An entry's key is what the row's member is, and in an index the row's number.
 // TABLE-3 A row's number is less than next_, and no two rows share one.
 // Zero bytes are an empty table.

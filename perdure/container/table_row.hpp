@@ -8,7 +8,6 @@
 // Thread safety: that of the transaction.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -57,6 +57,32 @@ void each_part(const Type& type, F&& f) {
   }
 }
 
+/// Calls f(type, place) for each text and sequence of an image, whose place holds a pointer to its
+/// block. What lies in the block of a sequence is not entered. Byte: std::byte, or const.
+template <class Byte, class F>
+void each_pointer(const Type& type, Byte* image, F&& f) {
+  if (!type.owns) return;
+  switch (type.kind) {
+    case Kind::scalar: return;
+    case Kind::text:
+    case Kind::sequence: f(type, image); return;
+    case Kind::optional:
+      if (*image != std::byte{0}) each_pointer(type.element(), image + type.parts.front().at, f);
+      return;
+    case Kind::variant: {
+      const Part& part = held(type, image);
+      each_pointer(*part.type, image + part.at, f);
+      return;
+    }
+    case Kind::array:
+    case Kind::structure:
+      each_part(type, [&](const Type& part, std::size_t at, std::size_t) {
+        each_pointer(part, image + at, f);
+      });
+      return;
+  }
+}
+
 }  // namespace
 
 void encode(Writer& tx, const Type& type, const void* object, std::byte* image) {
@@ -188,90 +214,35 @@ void assign(Writer& tx, const Type& type, std::byte* where, const void* object) 
 }
 
 void drop(Writer& tx, const Type& type, const std::byte* image) {
-  if (!type.owns) return;
-  switch (type.kind) {
-    case Kind::scalar: return;
-    case Kind::text:
-      if (auto* const block = pointer_at<text_block>(image)) tx.free(block);
-      return;
-    case Kind::sequence: sequence::drop(tx, type.element(), pointer_at<sequence>(image)); return;
-    case Kind::optional:
-      if (*image != std::byte{0}) drop(tx, type.element(), image + type.parts.front().at);
-      return;
-    case Kind::variant: {
-      const Part& part = held(type, image);
-      drop(tx, *part.type, image + part.at);
-      return;
-    }
-    case Kind::array:
-    case Kind::structure:
-      each_part(type,
-                [&](const Type& part, std::size_t at, std::size_t) { drop(tx, part, image + at); });
-      return;
-  }
+  each_pointer(type, image, [&](const Type& part, const std::byte* at) {
+    if (part.kind == Kind::sequence)
+      sequence::drop(tx, part.element(), pointer_at<sequence>(at));
+    else if (auto* const block = pointer_at<text_block>(at))
+      tx.free(block);
+  });
 }
 
 void own_blocks(Writer& tx, const Type& type, std::byte* image) {
-  if (!type.owns) return;
-  switch (type.kind) {
-    case Kind::scalar: return;
-    case Kind::text:
-      put_pointer(image, text_block::make(tx, text_block::read(tx, pointer_at<text_block>(image))));
-      return;
-    case Kind::sequence:
-      put_pointer(image, sequence::copy(tx, type.element(), pointer_at<sequence>(image)));
-      return;
-    case Kind::optional:
-      if (*image != std::byte{0}) own_blocks(tx, type.element(), image + type.parts.front().at);
-      return;
-    case Kind::variant: {
-      const Part& part = held(type, image);
-      own_blocks(tx, *part.type, image + part.at);
-      return;
-    }
-    case Kind::array:
-    case Kind::structure:
-      each_part(type, [&](const Type& part, std::size_t at, std::size_t) {
-        own_blocks(tx, part, image + at);
-      });
-      return;
-  }
+  each_pointer(type, image, [&](const Type& part, std::byte* at) {
+    if (part.kind == Kind::sequence)
+      put_pointer(at, sequence::copy(tx, part.element(), pointer_at<sequence>(at)));
+    else
+      put_pointer(at, text_block::make(tx, text_block::read(tx, pointer_at<text_block>(at))));
+  });
 }
 
 void each_block(Reader& tx, const Type& type, const std::byte* image,
                 const std::function<void(const void*)>& f) {
-  if (!type.owns) return;
-  switch (type.kind) {
-    case Kind::scalar: return;
-    case Kind::text:
-      if (const auto* const block = pointer_at<text_block>(image)) f(block);
-      return;
-    case Kind::sequence: {
-      const auto* const block = pointer_at<sequence>(image);
-      if (block == nullptr) return;
-      f(block);
-      if (!type.element().owns) return;
-      sequence::each_image(tx, type.element(), block, [&](const std::byte* one) {
-        each_block(tx, type.element(), one, f);
-        return true;
-      });
-      return;
-    }
-    case Kind::optional:
-      if (*image != std::byte{0}) each_block(tx, type.element(), image + type.parts.front().at, f);
-      return;
-    case Kind::variant: {
-      const Part& part = held(type, image);
-      each_block(tx, *part.type, image + part.at, f);
-      return;
-    }
-    case Kind::array:
-    case Kind::structure:
-      each_part(type, [&](const Type& part, std::size_t at, std::size_t) {
-        each_block(tx, part, image + at, f);
-      });
-      return;
-  }
+  each_pointer(type, image, [&](const Type& part, const std::byte* at) {
+    const void* const block = pointer_at<const void>(at);
+    if (block == nullptr) return;
+    f(block);
+    if (part.kind != Kind::sequence || !part.element().owns) return;
+    sequence::each_image(tx, part.element(), pointer_at<sequence>(at), [&](const std::byte* one) {
+      each_block(tx, part.element(), one, f);
+      return true;
+    });
+  });
 }
 
 void write_changes(Writer& tx, std::byte* where, const std::byte* before, const std::byte* after,

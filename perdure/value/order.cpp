@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/value/order.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -80,10 +79,6 @@ int compare_sequences(Reader& tx, const Type& type, const std::byte* image, cons
 std::uint64_t with(std::uint64_t hash, std::uint64_t more) {
   return base::mix(hash * 0x9e3779b97f4a7c15ULL + more);
 }
-
-}  // namespace
-
-namespace {
 
 int compare_forwards(Reader& tx, const Type& type, const std::byte* image, const void* object) {
   if (type.operations->order != nullptr) return type.operations->order(tx, type, image, object);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/value/record.hpp"
 
+#include <array>
 #include <cstring>
 
 #include "perdure/base/status.hpp"
@@ -29,27 +30,27 @@ void read_image(Reader& tx, const Type& type, const record* from, std::byte* ima
   tx.read_bytes(image, from->image(), type.size);
 }
 
+/// Makes a block of N words and an object's image.
+template <std::size_t N>
+std::byte* store(Writer& tx, const std::array<std::uint64_t, N>& head, const Type& type,
+                 const void* object) {
+  Buffer bytes(sizeof head + type.size);
+  std::memcpy(bytes.data(), head.data(), sizeof head);
+  encode(tx, type, object, bytes.data() + sizeof head);
+  std::byte* const block = tx.alloc(sizeof head + type.size);
+  tx.write_bytes(block, bytes.data(), sizeof head + type.size);
+  return block;
+}
+
 }  // namespace
 
 record* record::make(Writer& tx, const Type& type, const void* object) {
-  Buffer bytes(sizeof(record) + type.size);
-  std::memcpy(bytes.data(), &type.shape, sizeof type.shape);
-  encode(tx, type, object, bytes.data() + sizeof(record));
-  auto* const block = reinterpret_cast<record*>(tx.alloc(sizeof(record) + type.size));
-  tx.write_bytes(block, bytes.data(), sizeof(record) + type.size);
-  return block;
+  return reinterpret_cast<record*>(store<1>(tx, {type.shape}, type, object));
 }
 
 std::byte* record::make_behind(Writer& tx, std::uint64_t word, const Type& type,
                                const void* object) {
-  constexpr std::size_t head = sizeof word + sizeof(record);
-  Buffer bytes(head + type.size);
-  std::memcpy(bytes.data(), &word, sizeof word);
-  std::memcpy(bytes.data() + sizeof word, &type.shape, sizeof type.shape);
-  encode(tx, type, object, bytes.data() + head);
-  std::byte* const block = tx.alloc(head + type.size);
-  tx.write_bytes(block, bytes.data(), head + type.size);
-  return block;
+  return store<2>(tx, {word, type.shape}, type, object);
 }
 
 void record::read_part(Reader& tx, const Type& type, const record* from, const Part& part,
@@ -65,11 +66,8 @@ void record::read(Reader& tx, const Type& type, const record* from, void* object
 }
 
 void record::assign(Writer& tx, const Type& type, record* to, const void* object) {
-  Buffer before(type.size), after(type.size);
-  read_image(tx, type, to, before.data());
-  std::memcpy(after.data(), before.data(), type.size);
-  change(tx, type, after.data(), object);
-  write_changes(tx, to->image(), before.data(), after.data(), type.size);
+  check_shape(tx, type, to);
+  value::assign(tx, type, to->image(), object);
 }
 
 void record::drop(Writer& tx, const Type& type, record* block) {
