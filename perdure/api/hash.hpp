@@ -4,9 +4,9 @@
 //
 // It is part of the pool format: a key hashes to the same value in every build, on every run
 // (std::hash promises neither). Integers, enums and bool are hashed by value, widened to 64 bits;
-// floating point by bits, with -0 taken as +0 and
-// every NaN as one; text and plain structs without padding by their
-// bytes. For any other type, specialise perdure::hash<K> and keep the same promise.
+// floating point by bits, with -0 taken as +0 and every NaN as one; text and plain structs without
+// padding by their bytes. For any other type, specialise perdure::hash<K> and keep the same
+// promise.
 // Thread safety: pure functions.
 // Source: base/checksum.hpp (Murmur3's finaliser for words, NH for bytes).
 #pragma once
@@ -33,16 +33,10 @@ struct hash {
       return hash<std::underlying_type_t<K>>::of(static_cast<std::underlying_type_t<K>>(key));
     } else if constexpr (std::is_integral_v<K> && sizeof(K) <= 8) {
       return base::mix(static_cast<std::uint64_t>(key));
-    } else if constexpr (std::is_same_v<K, float>) {
-      return base::mix(std::bit_cast<std::uint32_t>(key == 0 ? 0.0F
-                                                    : key != key
-                                                        ? std::numeric_limits<float>::quiet_NaN()
-                                                        : key));
-    } else if constexpr (std::is_same_v<K, double>) {
-      return base::mix(std::bit_cast<std::uint64_t>(key == 0 ? 0.0
-                                                    : key != key
-                                                        ? std::numeric_limits<double>::quiet_NaN()
-                                                        : key));
+    } else if constexpr (std::is_same_v<K, float> || std::is_same_v<K, double>) {
+      using Bits = std::conditional_t<sizeof(K) == 4, std::uint32_t, std::uint64_t>;
+      const K one = key == 0 ? K{0} : key != key ? std::numeric_limits<K>::quiet_NaN() : key;
+      return base::mix(std::bit_cast<Bits>(one));
     } else if constexpr (std::is_pointer_v<K>) {
       // A pool pointer hashes by its address: the pool is mapped at its recorded base.
       return base::mix(reinterpret_cast<std::uintptr_t>(key));

@@ -449,21 +449,16 @@ class alignas(64) hash_map {
     return true;
   }
 
-  /// While update() runs its function, the element must not be erased: the changed value is stored
-  /// there afterwards. It is listed under an address that no cursor has.
-  struct Changing : detail::live_cursor {
-    explicit Changing(const Node* node) : detail::live_cursor(node, true) {}
-  };
   template <class Tx, class F>
   void change(Tx& tx, Node* node, F& f) {
-    const Changing changing(node);
+    const detail::being_changed changing(node);
     Value::change(tx, node->value, f);
   }
 
   /// Updates the cursors at `node`, before it is dropped.
   void leave(const Node* node, const Node* next) {
     if (!detail::live_cursor::any()) return;
-    detail::live_cursor::each(node, [](auto&) { detail::live_cursor::changed_in_update(); });
+    detail::being_changed::refuse(node);
     detail::live_cursor::each(
         this, [&](detail::live_cursor& live) { static_cast<cursor&>(live).leave(node, next); });
   }

@@ -50,14 +50,6 @@ class live_cursor {
   /// Returns whether the thread has any live cursor: called before each change.
   [[nodiscard]] static bool any() noexcept { return first_ != nullptr; }
 
-  /// Throws: elements were added or erased by the function that is given to update().
-  [[noreturn]] static void changed_in_update() {
-    throw error(
-        Status(Code::invalid,
-               "perdure: found an element added or erased by the function that is given to "
-               "update(), expected one that changes only its value: add and erase before or "
-               "after"));
-  }
   /// Throws: the element of a cursor was read after it was erased.
   [[noreturn]] static void erased() {
     throw error(Status(Code::invalid,
@@ -88,6 +80,23 @@ class live_cursor {
   live_cursor* next_ = nullptr;
   live_cursor** self_ = nullptr;  ///< the pointer to this; null when it is in no list
   static inline constinit thread_local live_cursor* first_ = nullptr;
+};
+
+/// While update() runs its function, the changed value's place must stay: the value is stored there
+/// afterwards. `what`, an address under which no cursor is listed, is the element or its container.
+class being_changed : private live_cursor {
+ public:
+  explicit being_changed(const void* what) noexcept : live_cursor(what, true) {}
+
+  /// Throws error(invalid) while there is one of these for `what`.
+  static void refuse(const void* what) {
+    live_cursor::each(what, [](auto&) {
+      throw error(Status(Code::invalid,
+                         "perdure: found an element added or erased by the function that is given "
+                         "to update(), expected one that changes only its value: add and erase "
+                         "before or after"));
+    });
+  }
 };
 
 }  // namespace perdure::detail

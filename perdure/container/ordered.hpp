@@ -101,7 +101,7 @@ class ordered {
     require_update<Tx>();
     auto* field = tree_.find(tx, key);
     if (field == nullptr) return false;
-    const Changing changing(this);
+    const being_changed changing(places());
     Value::change(tx, *field, f);
     return true;
   }
@@ -370,17 +370,13 @@ class ordered {
     return std::pair<K, value_kept>(Key::read(tx, place.key_field()),
                                     Value::read(tx, place.value_field()));
   }
-  /// While update() runs its function, elements must stay where they are: the changed value is
-  /// stored there afterwards. It is listed under an address that no cursor has.
-  struct Changing : live_cursor {
-    explicit Changing(const ordered* in) : live_cursor(place_of(in), true) {}
-    static const void* place_of(const ordered* in) { return reinterpret_cast<const char*>(in) + 1; }
-  };
+  /// What update() is listed under: no cursor has this address.
+  [[nodiscard]] const void* places() const { return reinterpret_cast<const char*>(this) + 1; }
   /// Called before the tree changes: its cursors save their keys, because their places may move.
   template <class Tx>
   void detach(Tx& tx) const {
     if (!live_cursor::any()) return;
-    live_cursor::each(Changing::place_of(this), [](auto&) { live_cursor::changed_in_update(); });
+    being_changed::refuse(places());
     live_cursor::each(this, [&](live_cursor& live) {
       auto& c = static_cast<cursor&>(live);
       if (c.place_.there() && !c.key_) c.key_ = Key::read(tx, c.place_.key_field());

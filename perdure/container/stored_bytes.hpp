@@ -21,6 +21,7 @@
 #include "perdure/api/hash.hpp"
 #include "perdure/api/layout.hpp"
 #include "perdure/api/persistent.hpp"
+#include "perdure/value/order.hpp"
 #include "perdure/value/text_block.hpp"
 #include "perdure/value/type_of.hpp"
 
@@ -109,20 +110,17 @@ struct stored_bytes {
   }
 
  private:
-  /// A total order: NaN is equal to NaN, and above all others.
   static bool before(const T& a, const T& b) {
     if constexpr (std::is_floating_point_v<T>)
-      return a < b || (b != b && a == a);
+      return value::number_less(a, b);
     else
       return a < b;
   }
   static bool same(const T& a, const T& b) {
-    if constexpr (std::is_floating_point_v<T>)
-      return a == b || (a != a && b != b);
-    else if constexpr (std::equality_comparable<T>)
+    if constexpr (std::equality_comparable<T> && !std::is_floating_point_v<T>)
       return a == b;
     else
-      return !(a < b) && !(b < a);
+      return !before(a, b) && !before(b, a);
   }
 };
 

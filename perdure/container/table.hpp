@@ -157,7 +157,7 @@ class alignas(64) table {
     const T old = *copy(tx, found);
     T now = old;
     {
-      const Changing changing(this);
+      const detail::being_changed changing(this);
       f(now);
     }
     change(tx, *found, old, now);
@@ -176,7 +176,7 @@ class alignas(64) table {
   template <class Tx, class Time>
   std::uint64_t expire(Tx& tx, const Time& now, std::uint64_t most = ~std::uint64_t{0}) {
     detail::require_update<Tx>();
-    static_assert((detail::is_expiry<Others> || ...),
+    static_assert(((detail::table_part<Others>::word == "expires") || ...),
                   "perdure::table: expire() is for a table with expires<&T::member>");
     std::uint64_t removed = 0;
     parts_.each([&]<class Part>(Part& part) {
@@ -273,14 +273,6 @@ class alignas(64) table {
                   "perdure::table: rows have no order by a key<&T::member>: declare it as "
                   "ordered_key");
   }
-  /// While update() runs its function, the table must not be changed by it (TABLE-2 would be lost).
-  struct Changing : detail::live_cursor {
-    explicit Changing(const table* in) : detail::live_cursor(in, true) {}
-  };
-  void require_unchanging() const {
-    if (!detail::live_cursor::any()) return;
-    detail::live_cursor::each(this, [](auto&) { detail::live_cursor::changed_in_update(); });
-  }
   /// A part had no entry for a row, or already one.
   static void require_agreed(bool as_expected) {
     if (!as_expected)
@@ -298,7 +290,7 @@ class alignas(64) table {
 
   template <class Tx>
   void add(Tx& tx, const T& value) {
-    require_unchanging();
+    detail::being_changed::refuse(this);
     require_unique(tx, nullptr, value);
     value::WriterOver<Tx> writer(tx);
     const std::uint64_t number = tx.read(next_);
@@ -311,7 +303,7 @@ class alignas(64) table {
   }
   template <class Tx>
   void change(Tx& tx, Row* row, const T& old, const T& now) {
-    require_unchanging();
+    detail::being_changed::refuse(this);
     require_unique(tx, row, now);
     std::uint64_t number = 0;
     tx.read_bytes(&number, &row->number, sizeof number);
@@ -326,7 +318,7 @@ class alignas(64) table {
   }
   template <class Tx>
   void remove(Tx& tx, Row* row) {
-    require_unchanging();
+    detail::being_changed::refuse(this);
     const T value = detail::row_ref<T, Tx>(tx, row).value();
     std::uint64_t number = 0;
     tx.read_bytes(&number, &row->number, sizeof number);

@@ -47,18 +47,27 @@ namespace detail {
 template <class Declared>
 struct table_part;
 
-template <auto Member, class Map, bool SkipsNothing = false>
-struct by_member {
-  /// Whether a row has an entry: of a unique optional member, a row without a value has none.
-  static bool holds(const typename member_of<decltype(Member)>::object& row) {
-    if constexpr (SkipsNothing && value::detail::is_a<member_type<Member>, std::optional>)
+/// A member by which rows are found. `SkipsNothing`: a row whose member is an optional without a
+/// value has no entry.
+template <auto Member, bool SkipsNothing>
+struct found_by {
+  using object = typename member_of<decltype(Member)>::object;
+  using type = member_type<Member>;
+  static constexpr auto member = Member;
+
+  /// Whether a row has an entry.
+  static bool holds(const object& row) {
+    if constexpr (SkipsNothing && value::detail::is_a<type, std::optional>)
       return (row.*Member).has_value();
     else
       return true;
   }
-  using object = typename member_of<decltype(Member)>::object;
-  using type = member_type<Member>;
-  static constexpr auto member = Member;
+};
+
+template <auto Member, class Map, bool SkipsNothing = false>
+struct by_member : found_by<Member, SkipsNothing> {
+  using typename found_by<Member, SkipsNothing>::object;
+  using typename found_by<Member, SkipsNothing>::type;
   static constexpr bool is_unique = true;
   Map rows;
 
@@ -66,21 +75,12 @@ struct by_member {
 };
 
 template <auto Member, class Part, bool SkipsNothing = false>
-struct by_member_and_number {
-  using object = typename member_of<decltype(Member)>::object;
-  using type = member_type<Member>;
+struct by_member_and_number : found_by<Member, SkipsNothing> {
+  using typename found_by<Member, SkipsNothing>::object;
+  using typename found_by<Member, SkipsNothing>::type;
   using entry = std::tuple<Part, std::uint64_t>;
-  static constexpr auto member = Member;
   static constexpr bool is_unique = false;
   map<entry, row*> rows;
-
-  /// Whether a row has an entry: a row whose optional time has no value never expires.
-  static bool holds(const object& row) {
-    if constexpr (SkipsNothing && value::detail::is_a<type, std::optional>)
-      return (row.*Member).has_value();
-    else
-      return true;
-  }
 
   static entry key_of(const object& row, std::uint64_t number) {
     return entry(Part{row.*Member}, number);
@@ -124,13 +124,6 @@ inline constexpr bool is_key<key<Member>> = true;
 /// A key: see above.
 template <auto Member>
 inline constexpr bool is_key<ordered_key<Member>> = true;
-/// Whether a part is for expire().
-template <class Declared>
-inline constexpr bool is_expiry = false;
-/// Such a part: see above.
-template <auto Member>
-inline constexpr bool is_expiry<expires<Member>> = true;
-
 /// The parts of a table, one after the other: a std::tuple has no layout to rely on.
 template <class... Declared>
 struct table_parts {

@@ -19,10 +19,8 @@ int three_way(const T& a, const T& b) {
   return a < b ? -1 : b < a ? 1 : 0;
 }
 
-/// A total order: NaN is equal to NaN, and above all others.
 int compare_floating(double a, double b) {
-  if (a != a || b != b) return three_way(a != a ? 1 : 0, b != b ? 1 : 0);
-  return three_way(a, b);
+  return number_less(a, b) ? -1 : number_less(b, a) ? 1 : 0;
 }
 
 template <class T>

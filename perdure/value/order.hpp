@@ -18,6 +18,13 @@
 
 namespace perdure::value {
 
+/// Whether a number is less than another one, in a total order: NaN is equal to NaN, and above all
+/// others.
+template <class F>
+[[nodiscard]] constexpr bool number_less(F a, F b) noexcept {
+  return a < b || (b != b && a == a);
+}
+
 /// Returns a negative value, zero or a positive value: the image is less than, equal to or greater
 /// than the object.
 [[nodiscard]] int compare(Reader& tx, const Type& type, const std::byte* image, const void* object);
