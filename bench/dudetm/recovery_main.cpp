@@ -46,8 +46,8 @@ perdure::Options options_of(const Asked& asked) {
   o.isolation = perdure::Isolation::caller;
   o.durability = asked.held ? perdure::durable : perdure::async;
   o.creation.threads = 1;
-  // The log stays below 3/4, where a checkpoint would truncate it.
-  o.creation.log_size = (asked.log_bytes + (8 << 20)) / 2 * 3 / 4096 * 4096;
+  // The log stays below 1/2, where a checkpoint would truncate it.
+  o.creation.log_size = (asked.log_bytes + (8 << 20)) / 2 * 5 / 4096 * 4096;
   o.engine_options = perdure::papers::DudetmOptions{.volatile_log = 1 << 30};
   o.recovery.threads = asked.threads;
   return o;
@@ -74,13 +74,16 @@ void until_the_log_holds(const Asked& asked) {
   std::vector<std::uint64_t> values(asked.run);
   while (number % 64 != 0 || (*pool)->stats().log_used < asked.log_bytes) {
     ++number;
+    Rng next = rng;
     (*pool)->update([&](auto& tx, Root& root) {
+      next = rng;  // the transaction may run more than once
       p<std::uint64_t>* const words = tx.read(root.words);
-      each_run(asked, rng, number, [&](std::uint64_t at, std::uint64_t value) {
+      each_run(asked, next, number, [&](std::uint64_t at, std::uint64_t value) {
         for (std::uint64_t k = 0; k < asked.run; ++k) values[k] = value + k;
         tx.write_bytes(words + at, values.data(), asked.run * 8);
       });
     });
+    rng = next;
   }
   (*pool)->view(perdure::durable, [](auto&, const Root&) { return 0; });
 }
