@@ -82,7 +82,7 @@ bool Replay::apply_locked(std::uint64_t most) {
   const auto use =
       applied_in_part_ ? log::DataWriter::Use::running : log::DataWriter::Use::in_order;
   applied_in_part_ = true;
-  if (log::redo(core_.medium, max_data, payloads_, use, 1, {}, masks_) != log::no_strange)
+  if (log::redo(core_.medium, max_data, payloads_, use, 1, masks_) != log::no_strange)
     return core_.poison(log::strange_record(core_.medium, last)), false;
   applied_in_part_ = false;
   clear();

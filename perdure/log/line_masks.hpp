@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -45,10 +46,11 @@ class LineMasksOf {
     fits_ = pages;
   }
   /// Notes that `line` has been stored to. Throws std::bad_alloc.
-  void note(std::uint64_t line) {
-    std::uint64_t& mask = words_.get()[line / lines_a_page];
-    if (mask == 0) pages_.push_back(Page(line / lines_a_page));
-    mask |= std::uint64_t{1} << line % lines_a_page;
+  void note(std::uint64_t line) { note(line, words_.get()); }
+  /// The same for the lines of words that have been stored to.
+  void note(std::span<const medium::WordStore> list) {
+    std::uint64_t* const words = words_.get();
+    for (const medium::WordStore& w : list) note(w.offset >> line_bits, words);
   }
   /// Freezes what has been noted as the set to write back. What is noted from here on is left for
   /// the next begin(), so that write_back() terminates while stores continue. (A line that
@@ -75,6 +77,12 @@ class LineMasksOf {
 
  private:
   static constexpr std::size_t batch = 4096;
+
+  void note(std::uint64_t line, std::uint64_t* words) {
+    std::uint64_t& mask = words[line / lines_a_page];
+    if (mask == 0) pages_.push_back(Page(line / lines_a_page));
+    mask |= std::uint64_t{1} << line % lines_a_page;
+  }
 
   template <class F>
   bool take(std::uint64_t most, F&& f) {

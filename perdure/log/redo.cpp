@@ -2,7 +2,9 @@
 #include "perdure/log/redo.hpp"
 
 #include <algorithm>
+#include <atomic>
 
+#include "perdure/log/record_merge.hpp"
 #include "perdure/log/redo_team.hpp"
 #include "perdure/log/ring.hpp"
 #include "perdure/pool/allocation.hpp"
@@ -76,6 +78,23 @@ Status strange_record(const medium::Medium& medium, std::uint64_t id) {
                  "entries inside the data region", "restore a copy");
 }
 
+namespace {
+
+// Pipelined order: the ring is written in id order, so a gap can only mean that the ring is damaged.
+Status no_gap(RecordMerge records, std::uint64_t last_id, const std::string& name) {
+  for (RecordView r; records.next(r); last_id = r.id())
+    // mutant: redo-no-gaps
+    if (r.id() - r.transactions() > last_id)
+      return failure(Code::corrupt, name,
+                     "transaction " + std::to_string(r.id()) + " follows " +
+                         std::to_string(last_id) + " with others missing",
+                     "records without a gap",
+                     "nothing was acknowledged that is lost here; restore a copy");
+  return {};
+}
+
+}  // namespace
+
 Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header,
                                   const RecoveryPlan* plan) {
   using Stage = RecoveryProgress::Stage;
@@ -87,101 +106,103 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   progress.begin(Stage::read, std::uint64_t{header.ring_count} * header.ring_bytes);
   RedoRecovery done;
   done.last_id = header.checkpoint_id;
-  std::vector<RecordView> records;
-  std::vector<std::ptrdiff_t> begins;  // of each ring's records
-  std::uint64_t total = 0;
+  RecordMerge records(header.append_unit);
+  std::uint64_t count = 0, total = 0;  // of the records above the checkpoint id; their bytes
+  // ALLOC-1: the data region's blocks are allocated before it is changed; `full` changes nothing.
+  // What they are is looked up while a record is in the cache because it was checked.
+  pool::Targets targets(medium, header);
+  const std::uint64_t max_words = header.ring_bytes / 16;
+  std::atomic<bool> strange_seen{false};
+  std::function<void(const RecordView&)> found;
+  if (targets.wanted())
+    found = [&](const RecordView& r) {
+      std::vector<std::uint64_t> own;
+      const Payload payload = payload_of(r, max_words, own);
+      // Relaxed: the threads of the scan have ended before it is asked.
+      if (payload.words == nullptr) strange_seen.store(true, std::memory_order_relaxed);
+      each_entry(payload.words, payload.n, [&](const Entry& e) {
+        if (e.kind == EntryKind::words) targets.words(e.offset, e.count);
+        if (e.kind == EntryKind::alloc || e.kind == EntryKind::free) targets.block(e.heap_op());
+      });
+    };
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
     auto map = medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
     if (!map) return map.status();
-    begins.push_back(static_cast<std::ptrdiff_t>(records.size()));
     const auto parts = std::clamp<std::uint64_t>(header.ring_bytes / worth_a_part, 1,
                                                  threads_for(header.ring_bytes));
     const Scan scan = scan_and_flush_ring(
         medium, *map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i),
         header.append_unit, ring_name(medium, i), header.checkpoint_id,
         static_cast<unsigned>(parts),
-        [&](std::uint64_t bytes) { progress.to(i * header.ring_bytes + bytes); }, records);
+        [&](std::uint64_t bytes) { progress.to(i * header.ring_bytes + bytes); }, found);
     if (!scan.damage.ok()) return scan.damage;
-    const bool any = static_cast<std::ptrdiff_t>(records.size()) != begins.back();
-    if (Status s = later_than_header(*map, header.ring_head[i], scan.end,
-                                     ring_seed(header.uuid, header.epoch, i), header.append_unit,
-                                     any ? records.back().id() : header.checkpoint_id,
-                                     ring_name(medium, i));
+    if (Status s = later_than_header(
+            *map, header.ring_head[i], scan.end, ring_seed(header.uuid, header.epoch, i),
+            header.append_unit, std::max(scan.last_id, header.checkpoint_id), ring_name(medium, i));
         !s.ok())
       return s;
+    records.add(*map, scan.above, scan.end);
+    count += scan.records_above;
     total += scan.bytes_above;
   }
-  begins.push_back(static_cast<std::ptrdiff_t>(records.size()));
   // REDO-4: the records are durable before the data region holds anything of what they say.
-  if (!records.empty())
+  if (count != 0)
     if (Status s = medium.fence(); !s.ok()) return s;
-  // The ids in each ring rise (RING-3): rings are merged in pairs, then pairs of pairs.
-  const std::size_t rings = header.ring_count;
-  for (std::size_t width = 1; width < rings; width *= 2)
-    for (std::size_t i = 0; i + width < rings; i += 2 * width)
-      // mutant: redo-id-order
-      std::inplace_merge(records.begin() + begins[i], records.begin() + begins[i + width],
-                         records.begin() + begins[std::min(i + 2 * width, rings)],
-                         [](const RecordView& a, const RecordView& b) { return a.id() < b.id(); });
-  // ALLOC-1: the data region's blocks are allocated before it is changed; `full` changes nothing.
-  if (pool::Targets targets(medium, header); targets.wanted()) {
+  RecordView r;
+  if (strange_seen.load(std::memory_order_relaxed)) {
     std::vector<std::uint64_t> own;
-    for (const RecordView& r : records) {
-      const Payload payload = payload_of(r, header.ring_bytes / 16, own);
-      if (payload.words == nullptr) return strange_record(medium, r.id());
-      each_entry(payload.words, payload.n, [&](const Entry& e) {
-        if (e.kind == EntryKind::words) targets.words(e.offset, e.count);
-        if (e.kind == EntryKind::alloc || e.kind == EntryKind::free) targets.block(e.heap_op());
-      });
-    }
-    if (Status s = targets.allocate(); !s.ok()) return s;
+    for (RecordMerge all = records; all.next(r);)
+      if (payload_of(r, max_words, own).words == nullptr) return strange_record(medium, r.id());
   }
+  if (header.order == pool::CommitOrder::pipelined)
+    if (Status s = no_gap(records, header.checkpoint_id, ring_name(medium, 0)); !s.ok()) return s;
+  if (Status s = targets.allocate(); !s.ok()) return s;
   progress.begin(Stage::apply, total);
+  const unsigned threads = threads_for(total);
+  Redo redo(medium, header.max_data_bytes, DataWriter::Use::recovery, threads, total / 16);
+  // Payloads are applied in batches. One thread takes so much that it has read the batch's headers
+  // and finds its payloads in the cache; a team, what is worth its start.
+  const std::uint64_t batch = threads == 1 ? 256 << 10 : 8 << 20;
   std::vector<Payload> payloads;
   // A vector that is moved keeps its words where they are.
   std::vector<std::vector<std::uint64_t>> unpacked;
   std::vector<std::uint64_t> none;
-  std::uint64_t bytes = 0, applied = 0;  // of payloads; of records
-  // Payloads are applied in batches, each durable once the caller has fenced: so progress is
-  // reported between them, and the memory for unpacked payloads is bounded.
+  std::uint64_t batched = 0, own = 0;  // bytes: of the batch's records; of what was unpacked
   const auto apply = [&] {
-    if (payloads.empty()) return Status();
-    const auto passed = [&](std::size_t n) {
-      progress.to(applied + (done.bytes - applied) * n / payloads.size());
-    };
-    const std::size_t strange = redo(medium, header.max_data_bytes, payloads,
-                                     DataWriter::Use::recovery, threads_for(bytes), passed);
-    const bool good = strange == no_strange;
-    const std::uint64_t id = good ? 0 : records[done.records - payloads.size() + strange].id();
-    applied = done.bytes;
+    const std::size_t strange = redo.apply(payloads);
+    if (strange != no_strange) {
+      RecordMerge all = records;
+      for (std::uint64_t n = done.records - payloads.size() + strange + 1; n > 0; --n)
+        (void)all.next(r);
+      return strange_record(medium, r.id());
+    }
     payloads.clear();
-    unpacked.clear();
-    bytes = 0;
-    return good ? Status() : strange_record(medium, id);
+    batched = 0;
+    progress.to(done.bytes);
+    // Only stores that were made no longer need what was unpacked.
+    if (own > max_unpacked) {
+      redo.store();
+      unpacked.clear();
+      own = 0;
+    }
+    return Status();
   };
-  for (const RecordView& r : records) {
-    // Pipelined order: the ring is written in id order, so a gap can only mean that the
-    // ring is damaged.
-    // mutant: redo-no-gaps
-    if (header.order == pool::CommitOrder::pipelined && r.id() - r.transactions() > done.last_id)
-      return failure(Code::corrupt, ring_name(medium, 0),
-                     "transaction " + std::to_string(r.id()) + " follows " +
-                         std::to_string(done.last_id) + " with others missing",
-                     "records without a gap",
-                     "nothing was acknowledged that is lost here; restore a copy");
+  for (RecordMerge next = records; next.next(r);) {
     if (r.kind() == RecordKind::packed) unpacked.emplace_back();
-    payloads.push_back(payload_of(r, header.ring_bytes / 16,
-                                  r.kind() == RecordKind::packed ? unpacked.back() : none));
+    payloads.push_back(
+        payload_of(r, max_words, r.kind() == RecordKind::packed ? unpacked.back() : none));
     if (payloads.back().words == nullptr) return strange_record(medium, r.id());
-    bytes += payloads.back().n * 8;
     ++done.records;
     done.transactions += r.transactions();
     done.bytes += r.bytes(header.append_unit);
     done.last_id = r.id();
-    if (bytes > max_unpacked)
+    batched += r.bytes(header.append_unit);
+    if (r.kind() == RecordKind::packed) own += payloads.back().n * 8;
+    if (batched >= batch || own > max_unpacked)
       if (Status s = apply(); !s.ok()) return s;
   }
   if (Status s = apply(); !s.ok()) return s;
+  redo.finish();
   // REDO-2: all of it is durable before start_session's header may say that the rings are empty.
   if (done.records != 0)
     if (Status s = medium.fence(); !s.ok()) return s;

@@ -5,7 +5,8 @@
 // they use no threads except those that a call starts and ends, and no global state.
 //
 // Crash invariants:
-// REDO-1 Entries are applied in id order.
+// REDO-1 Entries are applied in id order, word by word: of two that change the same word, and of two
+// that change the heap, the later one is applied later.
 // REDO-2 Everything applied is flushed and fenced before the checkpoint id says so.
 // REDO-3 Applying again, over a data region that is as new or newer, ends in the same state (values
 // are whole words; for heap ops see heap.hpp).
@@ -17,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +53,12 @@ class DataWriter final : public pool::HeapTarget {
   void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) {
     medium_.store(medium_.log_bytes() + offset, values, n * 8);
     touch(offset, n * 8);
+  }
+  /// Stores single words in their order; offsets count from the data region's beginning.
+  void words(std::span<const medium::WordStore> list) {
+    medium_.store_words(medium_.log_bytes(), list);
+    if (masks_ != nullptr) return masks_->note(list);
+    for (const medium::WordStore& w : list) touch(w.offset, 8);
   }
   /// Applies any entry of a redo record; `end` marks change nothing. Returns false for an entry
   /// that lies outside the data region (only damage makes one).

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "perdure/log/team.hpp"
+#include "perdure/log/word_buckets.hpp"
 #include "perdure/pool/size_classes.hpp"
 
 namespace perdure::log {
@@ -16,36 +17,44 @@ constexpr std::uint64_t page_bytes = 4096, worth_a_team = 4 << 20;
 // two threads that store to one cache line of such bytes steal it from each other.
 constexpr std::uint64_t pages_together = 64;
 
-// Bitmaps lie in the first pages of chunks.
-constexpr std::uint64_t longest_bitmap = [] {
+// The heap's bitmaps lie in the first bytes of chunks, so many at most.
+constexpr std::uint64_t bitmap_bytes = [] {
   std::uint64_t most = 0;
   for (const pool::ClassInfo& c : pool::classes) most = c.first > most ? c.first : most;
   return most;
 }();
-static_assert(longest_bitmap <= page_bytes);
+static_assert(bitmap_bytes <= page_bytes && bitmap_bytes % 8 == 0);
 
 unsigned owner_of(std::uint64_t page, unsigned threads) noexcept {
-  if (page % (pool::chunk_bytes / page_bytes) == 0) return 0;
   return static_cast<unsigned>((page / pages_together * 0x9e3779b97f4a7c15ULL >> 32) * threads >>
                                32);
 }
 
-// The part of one thread. Its stores are gathered up to 64 at a time and made in their order. They
-// lie anywhere in the data region, and a store takes less time than its cache miss, so the misses
-// overlap.
-class Part {
+}  // namespace
+
+// The part of one thread. Its stores are gathered in buckets (word_buckets.hpp), and those of one
+// page are made in their order.
+class Redo::Part {
  public:
   Part(medium::Medium& medium, std::uint64_t max_data_bytes, DataWriter::Use use, unsigned me,
-       unsigned threads, LineMasks* masks)
+       unsigned threads, LineMasks* masks, std::uint64_t stores)
       : data_(medium, max_data_bytes, use, masks),
-        at_(medium.data()),
         data_bytes_(medium.data_bytes()),
         me_(me),
-        threads_(threads) {}
+        threads_(threads),
+        buckets_(data_bytes_, stores, WordBuckets::max_blocks / threads) {}
 
-  /// Returns false for a payload with an entry outside the data region, whose state is then
-  /// undefined.
-  bool payload(const Payload& p) { return threads_ <= 1 ? entries<true>(p) : entries<false>(p); }
+  /// Returns the index of a payload with an entry outside the data region, whose state is then
+  /// undefined, or no_strange.
+  std::size_t apply(std::span<const Payload> payloads) {
+    return threads_ == 1 ? apply<true>(payloads) : apply<false>(payloads);
+  }
+  void store() {
+    buckets_.drain([this](std::span<const medium::WordStore> words) { data_.words(words); },
+                   [this](std::uint64_t offset, std::uint64_t n, const std::uint64_t* values) {
+                     data_.words(offset, values, n);
+                   });
+  }
   void flush() {
     store();
     // mutant: redo-part-flush
@@ -53,21 +62,19 @@ class Part {
   }
 
  private:
-  struct Run {
-    std::uint64_t offset, words;
-    const std::uint64_t* values;
-  };
-  static constexpr std::size_t together = 64;
-
+  template <bool Alone>
+  std::size_t apply(std::span<const Payload> payloads) {
+    for (std::size_t i = 0; i < payloads.size(); ++i)
+      if (!entries<Alone>(payloads[i])) return i;
+    return no_strange;
+  }
   template <bool Alone>
   bool entries(const Payload& payload) {
     bool good = true;
     const bool whole = each_entry(payload.words, payload.n, [&](const Entry& e) {
       if (e.kind != EntryKind::words) {
-        if (me_ != 0) return;
-        // The first thread's ops and words keep their order.
-        if (e.kind != EntryKind::end) store();
-        good = data_.entry(e) && good;
+        // The first thread's ops and words of the same bytes keep their order.
+        if (me_ == 0) good = data_.entry(e) && good;
         return;
       }
       const std::uint64_t end = e.offset + e.count * 8;
@@ -76,75 +83,97 @@ class Part {
         good = false;
         return;
       }
-      if (Alone || (e.offset ^ (end - 8)) < page_bytes) {
-        add(e.offset, e.count, e.values, Alone || owner_of(e.offset / page_bytes, threads_) == me_);
+      if ((e.offset ^ (end - 8)) < page_bytes) {
+        add<Alone>(e.offset, e.count, e.values);
         return;
       }
       for (std::uint64_t at = e.offset; at < end;) {
         const std::uint64_t next = std::min(end, (at / page_bytes + 1) * page_bytes);
-        add(at, (next - at) / 8, e.values + (at - e.offset) / 8,
-            owner_of(at / page_bytes, threads_) == me_);
+        add<Alone>(at, (next - at) / 8, e.values + (at - e.offset) / 8);
         at = next;
       }
     });
     return whole && good;
   }
 
-  // Ownership is a hash, so a branch would be mispredicted half the time or more. The slot is
-  // always written, but the count advances, and the target is prefetched, only for this thread's
-  // own pages: prefetching another thread's line would steal it from that thread's cache.
-  void add(std::uint64_t offset, std::uint64_t words, const std::uint64_t* values, bool mine) {
-    runs_[count_] = {offset, words, values};
-    std::uint64_t all = mine ? ~std::uint64_t{0} : 0;
-    asm("" : "+r"(all));  // otherwise the compiler makes it a branch
-    const auto own = reinterpret_cast<std::uintptr_t>(runs_),
-               there = reinterpret_cast<std::uintptr_t>(at_) + offset;
-    __builtin_prefetch(reinterpret_cast<const void*>(own ^ ((own ^ there) & all)), 1);
-    count_ += all & 1;
-    if (count_ == together) store();
-  }
-  void store() {
-    for (std::size_t i = 0; i < count_; ++i)
-      data_.words(runs_[i].offset, runs_[i].values, runs_[i].words);
-    count_ = 0;
+  // Words of one page.
+  template <bool Alone>
+  void add(std::uint64_t offset, std::uint64_t words, const std::uint64_t* values) {
+    if (const std::uint64_t at = offset % pool::chunk_bytes; at < bitmap_bytes) {
+      // Ops change these bytes, too, at once.
+      const std::uint64_t n = std::min(words, (bitmap_bytes - at) / 8);
+      if (me_ == 0) data_.words(offset, values, n);
+      if (n == words) return;
+      offset += n * 8;
+      values += n;
+      words -= n;
+    }
+    if (!buckets_.has_space()) store();
+    buckets_.add(offset, words, values, Alone || owner_of(offset / page_bytes, threads_) == me_);
   }
 
   DataWriter data_;
-  const std::byte* const at_;
   const std::uint64_t data_bytes_;
   const unsigned me_, threads_;
-  std::size_t count_ = 0;
-  Run runs_[together];
+  WordBuckets buckets_;
 };
-
-}  // namespace
 
 unsigned redo_threads(std::uint64_t log_bytes) noexcept {
   if (log_bytes < worth_a_team) return 1;
   return std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
 }
 
-std::size_t redo(medium::Medium& medium, std::uint64_t max_data_bytes,
-                 std::span<const Payload> payloads, DataWriter::Use use, unsigned threads,
-                 const std::function<void(std::size_t)>& passed, std::span<LineMasks> masks) {
+Redo::Redo(medium::Medium& medium, std::uint64_t max_data_bytes, DataWriter::Use use,
+           unsigned threads, std::uint64_t stores, std::span<LineMasks> masks)
+    : medium_(medium), masked_(!masks.empty()) {
+  threads = std::max(threads, 1U);
+  for (unsigned me = 0; me < threads; ++me)
+    parts_.push_back(std::make_unique<Part>(medium, max_data_bytes, use, me, threads,
+                                            me < masks.size() ? &masks[me] : nullptr, stores));
+}
+Redo::~Redo() = default;
+
+std::size_t Redo::apply(std::span<const Payload> payloads) {
   std::atomic<std::size_t> strange{no_strange};
-  in_team(std::max(threads, 1U), [&](unsigned me) {
-    Part part(medium, max_data_bytes, use, me, threads, me < masks.size() ? &masks[me] : nullptr);
-    for (std::size_t i = 0; i < payloads.size(); ++i) {
-      if (me == 0 && passed) passed(i);
-      if (!part.payload(payloads[i])) {
-        strange.store(i, std::memory_order_relaxed);
-        return;
-      }
-    }
-    part.flush();
+  in_team(static_cast<unsigned>(parts_.size()), [&](unsigned me) {
+    if (const std::size_t i = parts_[me]->apply(payloads); i != no_strange)
+      strange.store(i, std::memory_order_relaxed);
+  });
+  return strange.load(std::memory_order_relaxed);
+}
+
+void Redo::store() {
+  in_team(static_cast<unsigned>(parts_.size()), [&](unsigned me) { parts_[me]->store(); });
+}
+
+void Redo::finish() {
+  in_team(static_cast<unsigned>(parts_.size()), [&](unsigned me) {
+    parts_[me]->flush();
     // What this thread has written back is durable before the caller goes on: a thread's fence
     // covers its own write-backs only.
     // mutant: redo-team-fence
     // A failed medium fails again at the caller's fence.
-    if (me != 0 && masks.empty()) (void)medium.fence();
+    if (me != 0 && !masked_) (void)medium_.fence();
   });
-  return strange.load(std::memory_order_relaxed);
+}
+
+std::size_t redo(medium::Medium& medium, std::uint64_t max_data_bytes,
+                 std::span<const Payload> payloads, DataWriter::Use use, unsigned threads,
+                 std::span<LineMasks> masks) {
+  std::uint64_t stores = 0;  // at most: an entry takes two words, or more
+  for (const Payload& p : payloads) stores += p.n / 2;
+  if (threads <= 1) {
+    // The replay of dudetm calls this for every few transactions: so it takes no memory.
+    Redo::Part all(medium, max_data_bytes, use, 0, 1, masks.empty() ? nullptr : masks.data(),
+                   stores);
+    const std::size_t strange = all.apply(payloads);
+    if (strange == no_strange) all.flush();
+    return strange;
+  }
+  Redo all(medium, max_data_bytes, use, threads, stores, masks);
+  const std::size_t strange = all.apply(payloads);
+  if (strange == no_strange) all.finish();
+  return strange;
 }
 
 }  // namespace perdure::log

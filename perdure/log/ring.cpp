@@ -10,11 +10,13 @@ namespace perdure::log {
 namespace {
 
 constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+constexpr std::uint64_t told_together = 64 << 10;  // bytes between two reports of progress
 
 // Reads records of one generation.
 struct Reader {
   const medium::RingMap& map;
-  std::uint64_t stop, seed;
+  std::uint64_t stop;
+  base::Checksum fold;  // as it starts from the ring's seed
   std::size_t unit;
 
   [[nodiscard]] RecordView at(std::uint64_t position) const {
@@ -22,13 +24,18 @@ struct Reader {
   }
   [[nodiscard]] bool whole(const RecordView& r) const {
     // mutant: record-plausible-size, record-within-ring
-    return r.plausible(map.bytes / 2) && r.position + r.bytes(unit) <= stop && r.checks(seed);
+    return r.plausible(map.bytes / 2) && r.position + r.bytes(unit) <= stop && r.checks(fold);
   }
   /// Returns the position of the first whole record in [from, to), or nowhere.
   template <class F>
   [[nodiscard]] std::uint64_t next(std::uint64_t from, std::uint64_t to, F&& passed) const {
     for (std::uint64_t p = from; p < to; p += unit) {
-      if (p % (64 << 10) == 0) passed(p);
+      if (p % told_together == 0) passed(p);
+      // Zeros are no record. Reading them would cost a page fault for every 4 KiB.
+      if (p % medium::page_bytes == 0 && map.hole(p)) {
+        p += medium::page_bytes - unit;
+        continue;
+      }
       // mutant: ring-damage-below-whole-record
       if (whole(at(p))) return p;
     }
@@ -51,19 +58,20 @@ struct Section {
   std::uint64_t first = nowhere;  // the first whole record here
   // The position after those that follow it without a break; may lie beyond `to`.
   std::uint64_t end = nowhere;
-  std::uint64_t above = nowhere;       // a whole record above the break at `end`
-  std::vector<RecordView> records;     // those with an id above the given one
-  std::uint64_t count = 0, bytes = 0;  // of all records; of those in `records`
+  std::uint64_t above = nowhere;         // a whole record above the break at `end`
+  std::uint64_t count = 0, last_id = 0;  // of all records
+  // Of those with an id above the given one.
+  std::uint64_t first_new = nowhere, new_count = 0, new_bytes = 0;
 
   /// `exact`: a record begins at `from`, or there is none. Calls flush(position, bytes) for what
   /// was found, 1 MiB at a time.
   template <class F, class G>
-  void read(const Reader& reader, std::uint64_t above_id, bool exact, F&& passed, G&& flush) {
+  void read(const Reader& reader, std::uint64_t above_id, bool exact, F&& passed, G&& flush,
+            const std::function<void(const RecordView&)>& found) {
     constexpr std::uint64_t flushed_together = 1 << 20;
-    std::uint64_t flushed = 0;
-    records.clear();
-    count = bytes = 0;
-    above = nowhere;
+    std::uint64_t flushed = 0, told = from;
+    count = last_id = new_count = new_bytes = 0;
+    above = first_new = nowhere;
     first =
         exact ? (reader.whole(reader.at(from)) ? from : nowhere) : reader.next(from, to, passed);
     end = first;
@@ -73,19 +81,23 @@ struct Section {
     }
     flushed = first;
     bool good = true;  // `first` is whole
-    while (end < to) {
-      const RecordView r = reader.at(end);
+    for (RingCursor next(reader.map, first); end < to;) {
+      const RecordView r = next.record();
       if (end != first) good = reader.whole(r);
       if (!good) break;
       const std::uint64_t n = r.bytes(reader.unit);
       ++count;
+      last_id = r.id();
       // mutant: redo-above-checkpoint-id
       if (r.id() > above_id) {
-        records.push_back(r);
-        bytes += n;
+        if (first_new == nowhere) first_new = end;
+        ++new_count;
+        new_bytes += n;
+        if (found) found(r);
       }
+      next.pass(n);
       end += n;
-      passed(end);
+      if (end - told >= told_together) passed(told = end);
       if (end - flushed < flushed_together) continue;
       flush(flushed, end - flushed);
       flushed = end;
@@ -100,7 +112,7 @@ struct Section {
 Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit,
                const std::string& name, const std::function<void(const RecordView&)>& f) {
   Scan scan;
-  const Reader reader{map, head + map.bytes, seed, unit};
+  const Reader reader{map, head + map.bytes, base::Checksum(seed), unit};
   std::uint64_t position = head;
   while (position < reader.stop) {
     const RecordView r = reader.at(position);
@@ -123,8 +135,8 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
                          std::uint64_t seed, std::size_t unit, const std::string& name,
                          std::uint64_t above_id, unsigned parts,
                          const std::function<void(std::uint64_t)>& passed,
-                         std::vector<RecordView>& records) {
-  const Reader reader{map, head + map.bytes, seed, unit};
+                         const std::function<void(const RecordView&)>& found) {
+  const Reader reader{map, head + map.bytes, base::Checksum(seed), unit};
   const std::uint64_t step = (map.bytes / parts + unit - 1) / unit * unit;
   // mutant: scan-flush
   const auto flush = [&](std::uint64_t position, std::uint64_t n) {
@@ -139,7 +151,7 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
     const auto told = [&](std::uint64_t position) {
       if (me == 0) passed((position - head) * parts);
     };
-    s.read(reader, above_id, me == 0, told, flush);
+    s.read(reader, above_id, me == 0, told, flush, found);
     // mutant: scan-team-fence
     // It covers this thread's write-backs, which the caller's fence does not. A failed medium fails
     // again there.
@@ -147,7 +159,7 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
   });
   // The sections together give what scan_ring finds.
   Scan scan;
-  std::uint64_t position = head, above = nowhere;
+  std::uint64_t position = head, above = nowhere, first_new = nowhere;
   bool broken = false;
   for (Section& s : sections) {
     if (broken) {
@@ -157,7 +169,7 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
     if (position >= s.to) continue;  // inside a record
     if (s.first < position) {        // bytes inside a record that look like a record
       s.from = position;
-      s.read(reader, above_id, true, [](std::uint64_t) {}, flush);
+      s.read(reader, above_id, true, [](std::uint64_t) {}, flush, found);
     }
     if (s.first != position) {
       broken = true;
@@ -166,12 +178,15 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
     }
     position = s.end;
     scan.records += s.count;
-    scan.bytes_above += s.bytes;
-    records.insert(records.end(), s.records.begin(), s.records.end());
+    scan.last_id = s.last_id;
+    first_new = std::min(first_new, s.first_new);
+    scan.records_above += s.new_count;
+    scan.bytes_above += s.new_bytes;
     broken = position < s.to;
     above = s.above;
   }
   scan.end = position;
+  scan.above = std::min(first_new, position);
   scan.bytes = position - head;
   if (above != nowhere) scan.damage = damage_at(name, position, reader.at(above));
   return scan;
@@ -185,6 +200,10 @@ Status later_than_header(const medium::RingMap& map, std::uint64_t head, std::ui
   // The search does not begin at `end`: the record that a crash tore may be there, whose id is the
   // next, and for which every generation would be tried.
   for (std::uint64_t p = end + unit; p < head + map.bytes && tries != 0; p += unit) {
+    if (p % medium::page_bytes == 0 && map.hole(p)) {
+      p += medium::page_bytes - unit;
+      continue;
+    }
     const RecordView r{reinterpret_cast<const std::uint64_t*>(map.base + p % map.bytes), p};
     if (r.id() <= above_id || !r.plausible(map.bytes / 2)) continue;
     const std::uint64_t most = std::min(tries, max_generations),

@@ -176,7 +176,11 @@ struct Scan {
   std::uint64_t end = 0;  ///< position after the last whole record
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t bytes_above = 0;  ///< scan_and_flush_ring: bytes of the records above the given id
+  // scan_and_flush_ring alone says what follows.
+  std::uint64_t last_id = 0;  ///< of the last whole record; 0 if there is none
+  // Of the records above the given id, which are the last ones (RING-3).
+  std::uint64_t above = 0;  ///< position of the first one; `end` if there is none
+  std::uint64_t records_above = 0, bytes_above = 0;
   /// `corrupt` when a broken record lies below a whole one (LAW-10).
   Status damage;
 };
@@ -202,15 +206,17 @@ void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t r
 Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit,
                const std::string& name, const std::function<void(const RecordView&)>& f);
 
-/// Does scan_ring with `parts` threads, each on a part of the ring, and flush_scanned. Records
-/// above `above_id` are appended to `records`, in ring order. A thread that begins inside the ring
-/// looks for the first whole record; its position is part of what the checksum covers. The caller's
-/// thread calls `passed` with about how many bytes of the ring were scanned. The caller fences: the
-/// other threads have fenced what they wrote back. Throws std::bad_alloc.
+/// Does scan_ring with `parts` threads, each on a part of the ring, and flush_scanned. The result
+/// says where the records above `above_id` begin. A thread that begins inside the ring looks for
+/// the first whole record; its position is part of what the checksum covers. The caller's thread
+/// calls `passed` with about how many bytes of the ring were scanned. Each thread calls `found`, if
+/// it is not empty, with the records above `above_id` of its part: with all that the result counts,
+/// and maybe with bytes inside a record that look like one. The caller fences: the other threads
+/// have fenced what they wrote back. Throws std::bad_alloc.
 Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std::uint64_t head,
                          std::uint64_t seed, std::size_t unit, const std::string& name,
                          std::uint64_t above_id, unsigned parts,
                          const std::function<void(std::uint64_t)>& passed,
-                         std::vector<RecordView>& records);
+                         const std::function<void(const RecordView&)>& found = {});
 
 }  // namespace perdure::log

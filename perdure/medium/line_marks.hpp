@@ -81,14 +81,17 @@ class LineMarks {
   /// Must be called after a store to [offset, offset + n) (MARK-1).
   void mark(std::uint64_t offset, std::size_t n) noexcept {
     if (n == 0) return;
-    for (std::uint64_t l = offset / line_bytes; l <= (offset + n - 1) / line_bytes; ++l) {
-      // The store comes after the data; it pairs with the exchanges in start() and take().
-      lines_[l].store(dirty, std::memory_order_release);
-      // It is stored even if it is set: a look first could see a mark that take_all() is about to
-      // take, before our line's mark is visible. It comes after the line's mark and pairs with the
-      // exchange in take_all().
-      pages_[l / lines_per_page].store(1, std::memory_order_release);
-    }
+    for (std::uint64_t l = offset / line_bytes; l <= (offset + n - 1) / line_bytes; ++l)
+      mark_line(l);
+  }
+  /// The same for a store within one line.
+  void mark_line(std::uint64_t line) noexcept {
+    // The store comes after the data; it pairs with the exchanges in start() and take().
+    lines_[line].store(dirty, std::memory_order_release);
+    // It is stored even if it is set: a look first could see a mark that take_all() is about to
+    // take, before our line's mark is visible. It comes after the line's mark and pairs with the
+    // exchange in take_all().
+    pages_[line / lines_per_page].store(1, std::memory_order_release);
   }
 
   /// Must be called before the write-back of a line (MARK-2). mine() returns an in_flight() mark of

@@ -108,7 +108,7 @@ Result<RingMap> MappedMedium::map_ring(std::uint64_t offset, std::uint64_t bytes
     return mapped;
   }
   rings_.push_back({base, offset, bytes});
-  return RingMap{base, offset, bytes};
+  return RingMap{base, offset, bytes, pages_};
 }
 
 Status MappedMedium::keep_page_map(std::uint64_t bytes) {

@@ -78,6 +78,18 @@ struct RingMap {
   std::byte* base = nullptr;  ///< for READING; writes go through stream/append
   std::uint64_t offset = 0;   ///< file offset of the ring's byte 0
   std::uint64_t bytes = 0;    ///< a multiple of 4096
+  /// Which pages of the file are allocated; null: all may be. A page of a log that is not is zero.
+  const PageMap* pages = nullptr;
+
+  /// Whether the page with this position (bytes, of any generation) is known to hold only zeros.
+  [[nodiscard]] bool hole(std::uint64_t position) const noexcept {
+    return pages != nullptr && !pages->bit((offset + position % bytes) / page_bytes);
+  }
+};
+
+/// One 8-byte word to be stored, and where, relative to a base.
+struct WordStore {
+  std::uint64_t offset = 0, value = 0;
 };
 
 /// How a range of the data region appears in memory at the address that transactions use.
@@ -140,6 +152,10 @@ class Medium {
   /// A cached store: visible to at() at once; durable after flush + fence, or at any earlier time
   /// (MEDIUM-2).
   virtual void store(std::uint64_t offset, const void* src, std::size_t n) noexcept = 0;
+  /// The same as store() of each word, in order, at `base` + its offset; both are multiples of 8.
+  virtual void store_words(std::uint64_t base, std::span<const WordStore> words) noexcept {
+    for (const WordStore& w : words) store(base + w.offset, &w.value, sizeof w.value);
+  }
   /// A non-temporal store of whole lines (offset and n are multiples of 64, src is 8-aligned). It
   /// is durable after the fence.
   virtual void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept = 0;

@@ -43,13 +43,7 @@ inline void put(std::byte* to, const std::byte* from) noexcept {
   // Relaxed: it only has to be one machine store.
   std::atomic_ref<T>(*reinterpret_cast<T*>(to)).store(v, std::memory_order_relaxed);
 }
-}  // namespace detail
-
-inline void copy_words(std::byte* to, const void* source, std::size_t n) noexcept {
-  const auto* from = static_cast<const std::byte*>(source);
-  // This is the common case.
-  if (n == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0)
-    return detail::put<std::uint64_t>(to, from);
+inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t n) noexcept {
   const auto at = [&] { return reinterpret_cast<std::uintptr_t>(to); };
   const auto step = [&](std::size_t k) {
     to += k;
@@ -74,6 +68,17 @@ inline void copy_words(std::byte* to, const void* source, std::size_t n) noexcep
     step(8);
   }
   while (n != 0) piece();
+}
+}  // namespace detail
+
+[[gnu::always_inline]] inline void copy_words(std::byte* to, const void* source,
+                                              std::size_t n) noexcept {
+  const auto* from = static_cast<const std::byte*>(source);
+  // This is the common case.
+  if (n == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0)
+    detail::put<std::uint64_t>(to, from);
+  else
+    detail::copy_bytes(to, from, n);
 }
 
 }  // namespace perdure::medium

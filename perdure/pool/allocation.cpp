@@ -70,18 +70,20 @@ Targets::Targets(medium::Medium& medium, const Header& header)
     : medium_(medium), max_data_bytes_(header.max_data_bytes) {
   const std::uint64_t first = first_chunk(header.max_data_bytes) * chunk_bytes,
                       data_bytes = medium.data_bytes();
-  if (data_bytes > first && !medium.allocated(medium.log_bytes() + first, data_bytes - first))
-    chunks_.resize((data_bytes + chunk_bytes - 1) / chunk_bytes);
+  if (data_bytes <= first || medium.allocated(medium.log_bytes() + first, data_bytes - first))
+    return;
+  chunks_.resize((data_bytes + chunk_bytes - 1) / chunk_bytes);
+  data_bytes_ = data_bytes;
 }
 
 void Targets::mark(std::uint64_t chunk, std::uint64_t count) noexcept {
   for (const std::uint64_t end = std::min<std::uint64_t>(chunks_.size(), chunk + count);
        chunk < end; ++chunk)
-    chunks_[chunk] = true;
+    name(chunk);
 }
 
-void Targets::words(std::uint64_t offset, std::uint64_t n) noexcept {
-  if (n == 0 || offset >= medium_.data_bytes() || n > (medium_.data_bytes() - offset) / 8) return;
+void Targets::many_words(std::uint64_t offset, std::uint64_t n) noexcept {
+  if (n == 0 || offset >= data_bytes_ || n > (data_bytes_ - offset) / 8) return;
   const std::uint64_t first = offset / chunk_bytes;
   mark(first, (offset + n * 8 - 1) / chunk_bytes + 1 - first);
 }
@@ -97,7 +99,7 @@ void Targets::block(const HeapOp& op) noexcept {
 Status Targets::allocate() {
   for (std::uint64_t chunk = 0; chunk < chunks_.size();) {
     std::uint64_t count = 0;
-    while (chunk + count < chunks_.size() && chunks_[chunk + count]) ++count;
+    while (chunk + count < chunks_.size() && chunks_[chunk + count] != 0) ++count;
     if (count != 0)
       if (Status s = allocate_chunks(medium_, chunk, count); !s.ok()) return s;
     chunk += count + 1;

@@ -13,9 +13,11 @@
 // An opening for writing also allocates the chunks that are used according to the directory: a file
 // that was copied sparsely has holes where they held zeros. Every refusal is `full`, at a time when
 // nothing has been stored yet.
-// Thread safety: plain functions; a Targets object belongs to one thread.
+// Thread safety: plain functions; any thread may name locations to a Targets object, one at a time
+// may call allocate(), with no other call beside it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -48,16 +50,29 @@ class Targets {
   [[nodiscard]] bool wanted() const noexcept { return !chunks_.empty(); }
   /// Names n words at an offset in the data region. Words outside the data region are ignored: they
   /// are refused elsewhere.
-  void words(std::uint64_t offset, std::uint64_t n) noexcept;
+  void words(std::uint64_t offset, std::uint64_t n) noexcept {
+    // Most stores are of a word, and recovery calls this for each.
+    if (n == 1 && offset < data_bytes_)
+      name(offset / chunk_bytes);
+    else
+      many_words(offset, n);
+  }
   /// Names the chunks of the block's span, or those of a large block.
   void block(const HeapOp& op) noexcept;
   Status allocate();
 
  private:
+  // Relaxed: the threads that name locations have ended before allocate().
+  void name(std::uint64_t chunk) noexcept {
+    std::atomic_ref<std::uint8_t>(chunks_[chunk]).store(1, std::memory_order_relaxed);
+  }
+  void many_words(std::uint64_t offset, std::uint64_t n) noexcept;
   void mark(std::uint64_t chunk, std::uint64_t count) noexcept;
   medium::Medium& medium_;
   const std::uint64_t max_data_bytes_;
-  std::vector<bool> chunks_;  // per chunk of the data region; empty if none must be named
+  std::uint64_t data_bytes_ = 0;  // 0 if none must be named
+  // 1: named. A byte per chunk of the data region; empty if none must be named.
+  std::vector<std::uint8_t> chunks_;
 };
 
 }  // namespace perdure::pool

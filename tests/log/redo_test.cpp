@@ -190,6 +190,66 @@ TEST(RedoTeam, ComesToWhatOneThreadComesTo) {
   }
 }
 
+// Words in many buckets, and more than those hold at a time: the same as entry by entry, by one
+// thread and by several.
+TEST(RedoTeam, ComesToWhatEntryByEntryComesTo) {
+  constexpr std::uint64_t bytes = 12 << 20;
+  std::mt19937_64 random(11);
+  std::vector<std::vector<std::uint64_t>> kept;
+  RecordWriter writer;
+  writer.configure(1, 1 << 20, 64);
+  const std::uint64_t first = pool::first_chunk(bytes) * pool::chunk_bytes,
+                      chunks = (bytes - first) / pool::chunk_bytes;
+  // 64 pages that are stored to again and again, bitmaps' pages among them.
+  std::vector<std::uint64_t> pages(64);
+  for (auto& page : pages)
+    page = first + random() % chunks * pool::chunk_bytes + random() % 4 * 4096;
+  for (unsigned t = 0; t < 4000 / scale; ++t) {
+    writer.reset();
+    for (int i = 0; i < 6; ++i) {
+      std::vector<std::uint64_t> values(random() % 8 == 0 ? 1 + random() % 900 : 1);
+      for (auto& v : values) v = random();
+      const std::uint64_t at = pages[random() % pages.size()] + random() % 64 * 8;
+      writer.words(std::min(at, bytes - values.size() * 8), values.data(), values.size());
+    }
+    if (t % 3 == 0) {
+      const std::uint32_t cls = static_cast<std::uint32_t>(random() % 8);
+      writer.heap_op({first + random() % chunks * pool::chunk_bytes + pool::classes[cls].first +
+                          random() % 9 * pool::classes[cls].bytes,
+                      cls, 0, random() % 3 != 0});
+    }
+    kept.emplace_back(writer.payload(), writer.payload() + writer.payload_words());
+  }
+  std::vector<Payload> payloads;
+  for (const auto& p : kept) payloads.push_back({p.data(), p.size()});
+  const auto make = [&] {
+    medium::RecordingOptions options;
+    options.log_bytes = 4096;
+    options.data_bytes = bytes;
+    return medium::RecordingMedium::make(options).value();
+  };
+  for (const DataWriter::Use use : {DataWriter::Use::running, DataWriter::Use::recovery}) {
+    const auto plain = make();
+    DataWriter writer_of_entries(*plain, bytes, use);
+    for (const Payload& p : payloads)
+      each_entry(p.words, p.n, [&](const Entry& e) { ASSERT_TRUE(writer_of_entries.entry(e)); });
+    writer_of_entries.flush();
+    ASSERT_TRUE(plain->fence().ok());
+    for (const unsigned threads : {1U, 3U}) {
+      const auto m = make();
+      Redo redo(*m, bytes, use, threads, threads == 1 ? 100 : 10'000);
+      const std::span<const Payload> all(payloads);
+      ASSERT_EQ(no_strange, redo.apply(all.first(1000)));
+      redo.store();
+      ASSERT_EQ(no_strange, redo.apply(all.subspan(1000)));
+      redo.finish();
+      ASSERT_TRUE(m->fence().ok());
+      EXPECT_EQ(plain->current_image(), m->current_image()) << threads;
+      EXPECT_EQ(m->current_image(), m->durable_image()) << threads;
+    }
+  }
+}
+
 TEST(RedoTeam, NamesAStrangePayload) {
   const std::vector<std::uint64_t> good{entry_key(EntryKind::words, 2 * pool::chunk_bytes, 1), 1},
       outside{entry_key(EntryKind::words, data_bytes, 1), 1},

@@ -69,14 +69,13 @@ TEST(Ring, WhatLooksLikeARecordInsideOneIsNone) {
     ASSERT_TRUE(r.ring.append_fence(r.writer, RecordKind::commit, 9, 1).ok());
     ASSERT_TRUE(r.ring.at(4096).checks(r.seed));
     for (unsigned i = 0; i < behind; ++i) r.append(10 + i, 20);
-    std::vector<RecordView> records;
-    const Scan found = scan_and_flush_ring(
-        *r.medium, r.map, 0, r.seed, 64, "test: ring 0", 1, 2, [](std::uint64_t) {}, records);
+    const Scan found = scan_and_flush_ring(*r.medium, r.map, 0, r.seed, 64, "test: ring 0", 1, 2,
+                                           [](std::uint64_t) {});
     EXPECT_TRUE(found.damage.ok()) << found.damage.message();
     EXPECT_EQ(2 + behind, found.records);
     EXPECT_EQ(r.ring.tail(), found.end);
-    ASSERT_EQ(1 + behind, records.size()) << "those above 1";
-    EXPECT_EQ(9U, records[0].id());
+    ASSERT_EQ(1 + behind, found.records_above) << "those above 1";
+    EXPECT_EQ(9U, r.ring.at(found.above).id());
   }
 }
 
@@ -95,9 +94,8 @@ TEST(Ring, WhatAScanFindsIsDurableAfterTheCallersFence) {
       position += n;
     }
     ASSERT_FALSE(r.medium->is_durable(0, position));
-    std::vector<RecordView> records;
-    const Scan found = scan_and_flush_ring(
-        *r.medium, r.map, 0, r.seed, 64, "test: ring 0", 0, parts, [](std::uint64_t) {}, records);
+    const Scan found = scan_and_flush_ring(*r.medium, r.map, 0, r.seed, 64, "test: ring 0", 0,
+                                           parts, [](std::uint64_t) {});
     ASSERT_EQ(position, found.end);
     ASSERT_TRUE(r.medium->fence().ok());
     EXPECT_TRUE(r.medium->is_durable(0, position)) << parts;

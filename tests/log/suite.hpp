@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "perdure/log/record.hpp"
+#include "perdure/log/record_merge.hpp"
 #include "perdure/log/record_writer.hpp"
 #include "perdure/log/ring.hpp"
 #include "testing/recording_medium.hpp"
@@ -105,11 +106,13 @@ inline Found scan(const medium::RingMap& map, std::uint64_t head, std::uint64_t 
     return medium::RecordingMedium::make(options).value();
   }();
   for (const unsigned parts : {1U, 3U}) {
-    std::vector<RecordView> records;
-    const Scan parted = scan_and_flush_ring(
-        *any, map, head, seed, unit, "test: ring 0", 0, parts, [](std::uint64_t) {}, records);
+    const Scan parted = scan_and_flush_ring(*any, map, head, seed, unit, "test: ring 0", 0, parts,
+                                            [](std::uint64_t) {});
     std::vector<std::uint64_t> ids;
-    for (const RecordView& r : records) ids.push_back(r.id());
+    RecordMerge records(unit);
+    records.add(map, parted.above, parted.end);
+    for (RecordView r; records.next(r);) ids.push_back(r.id());
+    EXPECT_EQ(found.ids.size(), parted.records_above) << parts;
     EXPECT_EQ(found.ids, ids) << parts;
     EXPECT_EQ(found.scan.end, parted.end) << parts;
     EXPECT_EQ(found.scan.records, parted.records) << parts;

@@ -6,8 +6,10 @@
 
 #include <cstring>
 #include <functional>
+#include <map>
 #include <ostream>
 #include <thread>
+#include <vector>
 
 #include "scratch.hpp"
 #include "testing/recording_medium.hpp"
@@ -224,6 +226,33 @@ TEST_P(Contract, counters_are_exact) {
   EXPECT_EQ(c.syncs, GetParam().on_file ? 2U : 0U);
   EXPECT_EQ(c.written_bytes, GetParam().on_file ? 2 * 4096U + 2 * 4096U : (3 + 3 + 64 + 64) * 64U);
   EXPECT_EQ(c.writes(), 2 + 131 + 3 + 3 + c.syncs);
+}
+
+// store_words is store() of each word: of two to one word the later one counts, all are counted,
+// and flush_all finds them.
+TEST_P(Contract, words_are_stored_in_their_order) {
+  std::vector<WordStore> words;
+  for (std::uint64_t i = 0; i < 500; ++i) words.push_back({i * 8008 % 40000 / 8 * 8, i + 1});
+  words.push_back({words[7].offset, 12345});
+  const Counters before = medium_->counters();
+  medium_->store_words(data_at(0), words);
+  medium_->store_words(data_at(0), {});
+  const Counters c = medium_->counters() - before;
+  EXPECT_EQ(c.stores, 501U);
+  EXPECT_EQ(c.stored_bytes, 501U * 8);
+  ASSERT_TRUE(medium_->flush_all().ok());
+  std::map<std::uint64_t, std::uint64_t> expected;
+  for (const WordStore& w : words) expected[w.offset] = w.value;
+  const auto all_there = [&] {
+    for (const auto& [offset, value] : expected) {
+      std::uint64_t found = 0;
+      std::memcpy(&found, medium_->at(data_at(offset)), sizeof found);
+      ASSERT_EQ(value, found) << offset;
+    }
+  };
+  all_there();
+  reopen();
+  all_there();
 }
 
 TEST_P(Contract, reading_counts_nothing) {
