@@ -21,6 +21,7 @@ const char* kind_name(log::RecordKind kind) {
     case log::RecordKind::undo: return "undo";
     case log::RecordKind::combined: return "combined";
     case log::RecordKind::packed: return "packed";
+    case log::RecordKind::dependent: return "dependent";
   }
   return "?";
 }
@@ -32,6 +33,7 @@ const char* kind_name(log::EntryKind kind) {
     case log::EntryKind::free: return "free";
     case log::EntryKind::end: return "end";
     case log::EntryKind::before: return "before";
+    case log::EntryKind::after: return "after";
   }
   return "?";
 }
@@ -58,6 +60,10 @@ Json describe(const log::Entry& entry) {
       break;
     }
     case log::EntryKind::end: j["id"] = entry.values[0]; break;
+    case log::EntryKind::after:
+      j["ring"] = entry.count;
+      j["timestamp"] = entry.values[0];
+      break;
   }
   return j;
 }
@@ -68,6 +74,9 @@ std::string line_of(const log::Entry& entry) {
   if (j.contains("offset")) text += fmt::format(" offset {:#x}", entry.offset);
   if (j.contains("bytes")) text += fmt::format(" {} bytes", j["bytes"].get<std::uint64_t>());
   if (j.contains("chunks")) text += fmt::format(" {} chunks", j["chunks"].get<std::uint64_t>());
+  if (j.contains("ring")) text += fmt::format(" ring {}", j["ring"].get<std::uint64_t>());
+  if (j.contains("timestamp"))
+    text += fmt::format(" timestamp {}", j["timestamp"].get<std::uint64_t>());
   if (j.contains("id")) text += fmt::format(" id {}", j["id"].get<std::uint64_t>());
   constexpr std::size_t shown = 6;  // values per line
   if (j.contains("values")) {
@@ -96,6 +105,7 @@ Json describe(const log::RecordView& record, const pool::Header& header, std::ui
   j["position"] = record.position;
   j["bytes"] = bytes;
   j["transactions"] = record.transactions();
+  if (record.kind() == log::RecordKind::dependent) j["timestamp"] = record.timestamp();
   if (!with_entries) return j;
   j["entries"] = Json::array();
   entries_of(record, header.ring_bytes,

@@ -176,6 +176,14 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
                    "one of pipelined order",
                    "open it with another engine of its family, as " + family +
                        "/stm; a pool keeps the order it was made with");
+  // mutant: pipelined-pool-has-no-dependencies
+  if (chosen->strict_only && header.order == pool::CommitOrder::pipelined)
+    return failure(
+        Code::incompatible, path,
+        "a pool of pipelined commit order, for engine '" + std::string(chosen->name) + "'",
+        "one of strict order, with a log ring for each writer",
+        "open it with another engine of its family, as " + family +
+            "/stm; a pool keeps the order it was made with");
   opened.index = static_cast<std::size_t>(chosen - candidates.data());
   opened.config.instance = chosen->name;
   if (header.ring_count == 0 && chosen->identity(opened.config).rings != 0)

@@ -151,7 +151,7 @@ struct Stats {
 ///   E::ring_records                  its rings hold the records of log/record.hpp; other engines
 ///                                    have their own logs
 ///   E::supported()                   optional: whether this machine can run it
-///   E::pipelined_only                optional: it can't open a pool of the strict order
+///   E::pipelined_only, strict_only   optional: it can't open a pool of the other order
 ///   E(file, config, recovery)        OpenPool&, const Config&, const Recovery&
 ///   core()                           (kit) its EngineBase
 ///   transaction()                        the calling thread's transaction, from Transactions::get

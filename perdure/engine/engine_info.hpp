@@ -36,6 +36,7 @@ struct EngineInfo {
   /// It keeps to Config::max_resident.
   bool limits_resident = false;
   bool pipelined_only = false;  ///< it can't open a pool of the strict order
+  bool strict_only = false;     ///< it can't open a pool of the pipelined order
   /// Returns whether this machine has what it needs; null: every machine has.
   Status (*supported)() = nullptr;
 
@@ -88,6 +89,7 @@ EngineInfo entry_of(const InstanceName& n) {
     e.limits_shadow = &E::limits_shadow;
   if constexpr (requires { E::limits_resident; }) e.limits_resident = E::limits_resident;
   if constexpr (requires { E::pipelined_only; }) e.pipelined_only = E::pipelined_only;
+  if constexpr (requires { E::strict_only; }) e.strict_only = E::strict_only;
   if constexpr (requires { E::supported(); }) e.supported = &E::supported;
   return e;
 }

@@ -81,7 +81,11 @@ class RedoEngine {
   // The size of one device write. Larger groups gain nothing and wait longer.
   static constexpr std::uint64_t max_group = 1 << 20;
 
-  RedoEngine(pool::OpenPool& file, const Config& config, const Recovery& recovery);
+  RedoEngine(pool::OpenPool& file, const Config& config, const Recovery& recovery)
+      : RedoEngine(file, config, recovery, file.header().checkpoint_id) {}
+  /// The same, where the session's ids begin above `start`.
+  RedoEngine(pool::OpenPool& file, const Config& config, const Recovery& recovery,
+             std::uint64_t start);
   /// Precondition: Derived has called background_.stop(), because the thread uses Derived's
   /// members.
   ~RedoEngine() = default;

@@ -13,9 +13,9 @@ namespace perdure::engine {
 
 template <class Derived, class Tm, class Writer>
 RedoEngine<Derived, Tm, Writer>::RedoEngine(pool::OpenPool& file, const Config& config,
-                                            const Recovery& recovery)
+                                            const Recovery& recovery, std::uint64_t start)
     : core_(file, config, recovery),
-      tm_(file.header().checkpoint_id),
+      tm_(start),
       strict_(file.header().order == pool::CommitOrder::strict) {
   core_.views_in(tm_.domain);
   const pool::Header& header = file.header();

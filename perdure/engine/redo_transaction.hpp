@@ -178,14 +178,6 @@ class RedoTransaction : public TransactionBase<Tm> {
     Base::apply_heap_ops(target_);
   }
 
-  log::RecordWriter record_;
-  Engine& engine_;
-  Rings::Use use_;   // strict order
-  log::Ring* ring_;  // pipelined order: the pool's one; strict: the one that this thread has
-  ViewTarget target_;
-  log::VolatileLog volatile_;
-
- private:
   // Updates what a commit leaves behind, except the heap. Nothing of it depends on whether the
   // fence succeeds.
   void count(std::uint64_t bytes) noexcept {
@@ -194,6 +186,7 @@ class RedoTransaction : public TransactionBase<Tm> {
     record_.reset();
     show_ = shows_.due();
   }
+  // Ends a commit, when its isolation has ended.
   template <class Ended>
   void done(Ended&& ended) {
     inside_ = false;
@@ -205,6 +198,14 @@ class RedoTransaction : public TransactionBase<Tm> {
     if (__builtin_expect(show_, 0)) EngineBase::show_stats(engine_);
   }
 
+  log::RecordWriter record_;
+  Engine& engine_;
+  Rings::Use use_;   // strict order
+  log::Ring* ring_;  // pipelined order: the pool's one; strict: the one that this thread has
+  ViewTarget target_;
+  log::VolatileLog volatile_;
+
+ private:
   bool show_ = false;
 };
 

@@ -8,7 +8,8 @@
 //                                             position, seeded with the pool's uuid, the epoch and
 //                                             the ring: what an earlier generation, opening or
 //                                             pool left there never checks (RECOVERY-2, LAW-10)
-//   word 2  payload words (32 bits) | transactions << 32
+//   word 2  payload words (32 bits) | transactions << 32; a dependent record holds one, and the low
+//           16 bits of its commit timestamp << 32 (the 48 bits above them are its id)
 //   word 3  entries; in a packed record what log/packed.hpp says
 //
 // An entry is a key and what follows it: (offset / 8) << 24 | count << 4 | entry kind.
@@ -18,6 +19,8 @@
 //                          large block, otherwise 0
 //   end     closes one of several transactions in a record; then its id
 //   before  as words, but old values: undo logs
+//   after   the record counts only with the one of that commit timestamp in ring `count`; then the
+//           timestamp (dependencies.hpp)
 //
 // A record carries no mark of what was durable when it was written, because it needs none: a ring's
 // writer starts a record only when the one before it is durable. So a broken record with a whole
@@ -43,9 +46,32 @@ inline constexpr std::uint64_t max_count = (1 << 20) - 1;
 
 /// group: several transactions, one after another. combined: several transactions' heap ops and the
 /// last value of each of their words (papers/dudetm/combiner.hpp). packed: a combined record's
-/// payload, compressed. combined and packed are a feature of the pool (pool/features.hpp).
-enum class RecordKind : std::uint8_t { commit = 1, group = 2, undo = 3, combined = 4, packed = 5 };
-enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, before = 5 };
+/// payload, compressed. dependent: one transaction, which may have read what was not durable
+/// (dependencies.hpp). combined and packed are a feature of the pool, dependent and after another
+/// one (pool/features.hpp).
+enum class RecordKind : std::uint8_t {
+  commit = 1,
+  group = 2,
+  undo = 3,
+  combined = 4,
+  packed = 5,
+  dependent = 6
+};
+enum class EntryKind : std::uint8_t {
+  words = 1,
+  alloc = 2,
+  free = 3,
+  end = 4,
+  before = 5,
+  after = 6
+};
+
+/// A commit timestamp (tm/timestamps.hpp) in a dependent record: these low bits, and the record's
+/// id. So ids rise along a ring as in every log, and those of one session last for 12 years.
+inline constexpr unsigned timestamp_bits = 16;
+[[nodiscard]] constexpr std::uint64_t id_of_timestamp(std::uint64_t timestamp) noexcept {
+  return timestamp >> timestamp_bits;
+}
 
 [[nodiscard]] constexpr std::uint64_t entry_key(EntryKind kind, std::uint64_t offset,
                                                 std::uint64_t count) noexcept {
@@ -106,14 +132,20 @@ struct RecordView {
   [[nodiscard]] std::uint64_t id() const noexcept { return words[0] & id_mask; }
   [[nodiscard]] RecordKind kind() const noexcept { return static_cast<RecordKind>(words[0] >> 48); }
   [[nodiscard]] std::uint64_t payload_words() const noexcept { return words[2] & 0xffffffff; }
-  [[nodiscard]] std::uint64_t transactions() const noexcept { return words[2] >> 32; }
+  [[nodiscard]] std::uint64_t transactions() const noexcept {
+    return kind() == RecordKind::dependent ? 1 : words[2] >> 32;
+  }
+  /// Returns what recovery orders records by: of a dependent record its commit timestamp.
+  [[nodiscard]] std::uint64_t timestamp() const noexcept {
+    return id() << timestamp_bits | (kind() == RecordKind::dependent ? words[2] >> 32 : 0);
+  }
   [[nodiscard]] std::uint64_t bytes(std::size_t unit) const noexcept {
     return ((payload_words() + header_words) * 8 + unit - 1) & ~(std::uint64_t{unit} - 1);
   }
   /// Returns whether the header makes sense in a ring whose records take at most `max_bytes`.
   [[nodiscard]] bool plausible(std::uint64_t max_bytes) const noexcept {
     const auto k = static_cast<std::uint64_t>(words[0] >> 48);
-    return id() != 0 && k >= 1 && k <= 5 && (payload_words() + header_words) * 8 <= max_bytes &&
+    return id() != 0 && k >= 1 && k <= 6 && (payload_words() + header_words) * 8 <= max_bytes &&
            payload_words() % 2 == 0;
   }
   [[nodiscard]] bool checks(std::uint64_t seed) const noexcept {

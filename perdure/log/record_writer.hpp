@@ -63,6 +63,11 @@ class RecordWriter {
     // The unit is a power of two: a division would cost as much as a store's cache miss.
     return ((words + unit_words_ - 1) & ~(unit_words_ - 1)) * 8;
   }
+  /// The same, if n more words of entries are added.
+  [[nodiscard]] std::uint64_t bytes_with(std::uint64_t n) const noexcept {
+    const auto words = static_cast<std::uint64_t>(at_ - words_) + n;
+    return ((words + unit_words_ - 1) & ~(unit_words_ - 1)) * 8;
+  }
   [[nodiscard]] std::uint64_t payload_words() const noexcept {
     return static_cast<std::uint64_t>(at_ - words_) - header_words;
   }
@@ -157,6 +162,11 @@ class RecordWriter {
   void heap_op(const pool::HeapOp& op) {
     room(2);
     put(entry_key(op.set ? EntryKind::alloc : EntryKind::free, op.offset, op.cls), op.chunks);
+  }
+  /// Adds that the record counts only with the one of `timestamp` in ring `ring`. REQUIRES: room()
+  /// has made space for its two words.
+  void after(std::uint64_t ring, std::uint64_t timestamp) noexcept {
+    put(entry_key(EntryKind::after, 0, ring), timestamp);
   }
   void end_of(std::uint64_t id) {
     room(2);

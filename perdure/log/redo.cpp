@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <atomic>
 
+#include "perdure/log/dependencies.hpp"
 #include "perdure/log/record_merge.hpp"
 #include "perdure/log/redo_team.hpp"
 #include "perdure/log/ring.hpp"
 #include "perdure/pool/allocation.hpp"
+#include "perdure/pool/features.hpp"
 
 namespace perdure::log {
 DataWriter::DataWriter(medium::Medium& medium, std::uint64_t max_data_bytes, Use use,
@@ -37,7 +39,8 @@ bool DataWriter::entry(const Entry& e) {
       if (!pool::possible(e.heap_op(), medium_.data_bytes(), max_data_bytes_)) return false;
       pool::apply(*this, e.heap_op(), max_data_bytes_);
       return true;
-    case EntryKind::end: return true;
+    case EntryKind::end:
+    case EntryKind::after: return true;
     case EntryKind::before: return false;
   }
   return false;
@@ -80,8 +83,30 @@ Status strange_record(const medium::Medium& medium, std::uint64_t id) {
 
 namespace {
 
+// The records that recovery applies, in the order in which it does: of most pools by their ids; of
+// a pool with dependent records those of a list, which keep_closed() has chosen and sorted. A copy
+// starts where the original is.
+class RecordsInOrder {
+ public:
+  explicit RecordsInOrder(const RecordMerge& merge) : merge_(merge) {}
+  RecordsInOrder(const RecordMerge& merge, const std::vector<RecordView>& list)
+      : merge_(merge), list_(&list) {}
+  /// Sets `r` to the next record. Returns false, and leaves it, where there is none.
+  bool next(RecordView& r) {
+    if (list_ == nullptr) return merge_.next(r);
+    if (at_ == list_->size()) return false;
+    r = (*list_)[at_++];
+    return true;
+  }
+
+ private:
+  RecordMerge merge_;
+  const std::vector<RecordView>* list_ = nullptr;
+  std::size_t at_ = 0;
+};
+
 // Pipelined order: the ring is written in id order, so a gap can only mean that the ring is damaged.
-Status no_gap(RecordMerge records, std::uint64_t last_id, const std::string& name) {
+Status no_gap(RecordsInOrder records, std::uint64_t last_id, const std::string& name) {
   for (RecordView r; records.next(r); last_id = r.id())
     // mutant: redo-no-gaps
     if (r.id() - r.transactions() > last_id)
@@ -106,7 +131,11 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   progress.begin(Stage::read, std::uint64_t{header.ring_count} * header.ring_bytes);
   RedoRecovery done;
   done.last_id = header.checkpoint_id;
-  RecordMerge records(header.append_unit);
+  RecordMerge merge(header.append_unit);
+  // Dependent records are listed: which of them count is known when all have been found.
+  const bool dependent = pool::has_feature(header, pool::Feature::dependent_records);
+  std::vector<RecordView> list;
+  std::vector<std::ptrdiff_t> begins;  // of each ring's records in the list
   std::uint64_t count = 0, total = 0;  // of the records above the checkpoint id; their bytes
   // ALLOC-1: the data region's blocks are allocated before it is changed; `full` changes nothing.
   // What they are is looked up while a record is in the cache because it was checked.
@@ -141,17 +170,29 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
             header.append_unit, std::max(scan.last_id, header.checkpoint_id), ring_name(medium, i));
         !s.ok())
       return s;
-    records.add(*map, scan.above, scan.end);
+    if (dependent) {
+      begins.push_back(static_cast<std::ptrdiff_t>(list.size()));
+      RecordMerge ring(header.append_unit);
+      ring.add(*map, scan.above, scan.end);
+      for (RecordView r; ring.next(r);) list.push_back(r);
+    } else {
+      merge.add(*map, scan.above, scan.end);
+    }
     count += scan.records_above;
     total += scan.bytes_above;
   }
   // REDO-4: the records are durable before the data region holds anything of what they say.
   if (count != 0)
     if (Status s = medium.fence(); !s.ok()) return s;
+  if (dependent) {
+    begins.push_back(static_cast<std::ptrdiff_t>(list.size()));
+    if (Status s = keep_closed(list, begins, header.checkpoint_id, medium); !s.ok()) return s;
+  }
+  const RecordsInOrder records = dependent ? RecordsInOrder(merge, list) : RecordsInOrder(merge);
   RecordView r;
   if (strange_seen.load(std::memory_order_relaxed)) {
     std::vector<std::uint64_t> own;
-    for (RecordMerge all = records; all.next(r);)
+    for (RecordsInOrder all = records; all.next(r);)
       if (payload_of(r, max_words, own).words == nullptr) return strange_record(medium, r.id());
   }
   if (header.order == pool::CommitOrder::pipelined)
@@ -171,7 +212,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   const auto apply = [&] {
     const std::size_t strange = redo.apply(payloads);
     if (strange != no_strange) {
-      RecordMerge all = records;
+      RecordsInOrder all = records;
       for (std::uint64_t n = done.records - payloads.size() + strange + 1; n > 0; --n)
         (void)all.next(r);
       return strange_record(medium, r.id());
@@ -187,7 +228,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     }
     return Status();
   };
-  for (RecordMerge next = records; next.next(r);) {
+  for (RecordsInOrder next = records; next.next(r);) {
     if (r.kind() == RecordKind::packed) unpacked.emplace_back();
     payloads.push_back(
         payload_of(r, max_words, r.kind() == RecordKind::packed ? unpacked.back() : none));

@@ -47,7 +47,8 @@ enum class Feature : std::uint8_t {
   catalog_root = 3,
   note_entries = 4,
   data_checksums = 5,
-  replication_words = 6
+  replication_words = 6,
+  dependent_records = 7
 };
 
 struct FeatureInfo {
@@ -80,6 +81,8 @@ inline constexpr FeatureInfo features[] = {
     {Feature::data_checksums, FeatureWord::write, "data checksums", "perdure/pool", false},
     // Words of the header that say which log a replica follows, and how far it has come.
     {Feature::replication_words, FeatureWord::write, "replication words", "perdure/pool", false},
+    // Log records of the kind `dependent`, and their entries `after` (log/record.hpp).
+    {Feature::dependent_records, FeatureWord::read, "dependent records", "perdure/log", true},
 };
 
 [[nodiscard]] constexpr const FeatureInfo& info(Feature f) noexcept {

@@ -8,7 +8,7 @@
 // try reads the lock right after it has begun, so a thread that takes the lock aborts it: the
 // holder is alone. Reads and writes are plain. An undo log is kept nevertheless: an exception must
 // leave a transaction, so rollback() undoes and then commits a transaction that has changed
-// nothing. Ids are commit timestamps (stamps.hpp), drawn in the try after everything else, or by
+// nothing. Ids are commit timestamps (timestamps.hpp), drawn in the try after everything else, or by
 // the holder before it releases the lock. Isolation ends before before_publish runs, which may
 // store to lines that other threads read. Therefore Htm is for the pipelined order only,
 // where nothing is acknowledged before the log writer has seen every transaction up to its
@@ -22,7 +22,7 @@
 //   HTM-2  complete() reads the time first and the pendings afterwards. A pending that it misses
 //          became visible later, so its thread reads the counter later still (HTM-1), and that
 //          timestamp is above complete()'s time.
-// The same drain() gives TIMESTAMP-1 of stamps.hpp: the lines that the try has written are owned
+// The same drain() gives TIMESTAMP-1 of timestamps.hpp: the lines that the try has written are owned
 // before its timestamp is drawn.
 // Thread safety: a transaction belongs to its thread; transactions of one Shared may run
 // concurrently.
@@ -58,6 +58,8 @@ struct Htm {
   static constexpr int max_tries = 5;
 
   static Status supported() { return Hardware::supported(); }
+  /// A place where tests of the stand-in let another thread continue. Nothing on the hardware.
+  static void point() noexcept { Hardware::point(); }
 
   class Shared {
    public:
@@ -128,7 +130,8 @@ struct Htm {
       }
     };
 
-    const StampClock clock;
+    const typename Hardware::Clock clock;
+    static constexpr std::uint64_t tick_step = Hardware::Clock::tick_step;
     Domain domain;  ///< only its slots are used; its clock stands still
     alignas(128) std::atomic<bool> held{false};
     alignas(128) Waiters freed;  ///< for the lock; not in its line, which every try reads
@@ -200,9 +203,10 @@ struct Htm {
     [[nodiscard]] std::uint64_t unseen_aborts() const noexcept { return own_.unseen_aborts(); }
 
     /// `isolated()` runs where nothing can fail any more, and no thread sees what it stores before
-    /// everything is visible; before_publish(id) runs when everything is visible.
-    template <class Isolated, class F>
-    void commit(Isolated&& isolated, F&& before_publish) {
+    /// everything is visible. So does drawn(id), with the commit timestamp. before_publish(id) runs
+    /// when everything is visible.
+    template <class Isolated, class Drawn, class F>
+    void commit(Isolated&& isolated, Drawn&& drawn, F&& before_publish) {
       if (holds_)
         // It is not shown earlier: a holder may take long, and other threads need not wait for it
         // to become durable.
@@ -213,10 +217,16 @@ struct Htm {
       // mutant: store-buffer-drained
       try_.drain();  // HTM-1, TIMESTAMP-1
       const std::uint64_t id = holds_ ? shared_.clock.draw(me_) : try_.draw(shared_.clock, me_);
+      drawn(id);
       end();
       before_publish(id);
       own_.newest.store(id, std::memory_order_release);  // pairs with last()
       finish();
+    }
+    template <class Isolated, class F>
+    void commit(Isolated&& isolated, F&& before_publish) {
+      commit(
+          std::forward<Isolated>(isolated), [](std::uint64_t) {}, std::forward<F>(before_publish));
     }
     template <class F>
     void commit(F&& before_publish) {

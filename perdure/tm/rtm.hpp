@@ -20,6 +20,7 @@ namespace perdure::tm {
 struct Rtm {
   static constexpr const char* name = "htm";
   static constexpr bool buffers = false, returns_to_start = true;
+  using Clock = StampClock;
 
   static Status supported() { return base::rtm::support(); }
   static void leave() noexcept { base::rtm::leave(); }
@@ -41,7 +42,7 @@ struct Rtm {
       a.store(v, std::memory_order_release);
     }  // pairs with the acquire in complete()
     void drain() const noexcept { drain_store_buffer(); }
-    [[nodiscard]] std::uint64_t draw(const StampClock& clock, int slot) const noexcept {
+    [[nodiscard]] std::uint64_t draw(const Clock& clock, int slot) const noexcept {
       return clock.draw(slot);
     }
     void abort_held() const noexcept { base::rtm::abort<base::rtm::lock_is_held>(); }
@@ -53,8 +54,8 @@ struct Rtm {
     void recheck(bool) const noexcept {}
     [[nodiscard]] static constexpr bool committing() noexcept { return false; }
     // It is end(): a failure returns to start().
-    void last_point_of_failure(const StampClock&) const noexcept {}
-    [[nodiscard]] std::uint64_t time_of_reads(const StampClock& clock) const noexcept {
+    void last_point_of_failure(const Clock&) const noexcept {}
+    [[nodiscard]] std::uint64_t time_of_reads(const Clock& clock) const noexcept {
       return clock.now();
     }
     void end() const noexcept { base::rtm::end(); }

@@ -97,7 +97,7 @@ void RtmStandIn::Try::put(std::uint64_t* a, std::uint64_t v) noexcept {
   --kept_;
 }
 
-void RtmStandIn::Try::last_point_of_failure(const StampClock& clock) {
+void RtmStandIn::Try::last_point_of_failure(const Clock& clock) {
   if (limits_.store_buffer) {
     counter_ = clock.tick();
     owns_late_ = true;
@@ -118,7 +118,7 @@ void RtmStandIn::Try::last_point_of_failure(const StampClock& clock) {
 
 // A later commit takes the sequence after this check and draws after that; an earlier one drew
 // before.
-std::uint64_t RtmStandIn::Try::time_of_reads(const StampClock& clock) {
+std::uint64_t RtmStandIn::Try::time_of_reads(const Clock& clock) {
   for (;;) {
     const std::uint64_t now = clock.now();
     // pairs with end()

@@ -30,6 +30,8 @@ namespace perdure::tm {
 struct RtmStandIn {
   static constexpr const char* name = "htm-stand-in";
   static constexpr bool buffers = true, returns_to_start = false;
+  /// What it does under a scheduler can be repeated, the timestamps in a log included.
+  using Clock = StampClockOf<CountedTicks>;
 
   static Status supported() { return {}; }
   /// Aborts the try that the calling thread is in, as an instruction that no transaction may
@@ -72,7 +74,7 @@ struct RtmStandIn {
     Abort start() noexcept;
     void show(std::atomic<std::uint64_t>& a, std::uint64_t v) noexcept;
     void drain() noexcept;
-    [[nodiscard]] std::uint64_t draw(const StampClock& clock, int slot) const noexcept {
+    [[nodiscard]] std::uint64_t draw(const Clock& clock, int slot) const noexcept {
       return owns_late_ ? clock.draw(slot, counter_) : clock.draw(slot);
     }
     void abort_held() noexcept { cancel(); }
@@ -110,8 +112,8 @@ struct RtmStandIn {
         abort(Abort::conflict);
     }
     [[nodiscard]] bool committing() const noexcept { return committing_; }
-    void last_point_of_failure(const StampClock& clock);
-    [[nodiscard]] std::uint64_t time_of_reads(const StampClock& clock);
+    void last_point_of_failure(const Clock& clock);
+    [[nodiscard]] std::uint64_t time_of_reads(const Clock& clock);
     void end() noexcept;
     void cancel() noexcept;
     [[nodiscard]] Abort take_cause() noexcept { return std::exchange(cause_, Abort::none); }

@@ -24,6 +24,7 @@
 
 #include <x86intrin.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 
@@ -55,6 +56,20 @@ class Ticks {
   const bool tsc_ = base::cpu_features().invariant_tsc;
 };
 
+/// A counter that moves when it is read, so that a run under a scheduler can be repeated: for the
+/// stand-in of the hardware. All threads share its line.
+class CountedTicks {
+ public:
+  // Sequentially consistent, so it comes after all that the thread did before, as RDTSCP behind an
+  // MFENCE does, and before what it does later.
+  [[nodiscard]] std::uint64_t operator()() const noexcept {
+    return readings_.fetch_add(1, std::memory_order_seq_cst);
+  }
+
+ private:
+  mutable std::atomic<std::uint64_t> readings_{0};
+};
+
 /// When it has completed, all earlier stores of the thread are visible; those of the hardware
 /// transaction that it is in lie in lines that its processor owns. MFENCE in front of RDTSCP is
 /// what Intel's manual prescribes for "all previous stores are globally visible" (SDM vol. 2,
@@ -64,6 +79,10 @@ inline void drain_store_buffer() noexcept { asm volatile("mfence" : : : "memory"
 template <class Counter>
 class StampClockOf {
  public:
+  static constexpr int slot_bits = 8;
+  /// By how much the time differs from one tick to the next.
+  static constexpr std::uint64_t tick_step = std::uint64_t{1} << slot_bits;
+
   explicit StampClockOf(std::uint64_t start) noexcept : start_(start), zero_(ticks_()) {}
 
   /// A time below every timestamp that is drawn from now on, and at or above each timestamp of a
@@ -85,7 +104,6 @@ class StampClockOf {
   }
 
  private:
-  static constexpr int slot_bits = 8;
   static_assert(base::max_threads <= 1 << slot_bits);
 
   [[no_unique_address]] Counter ticks_;

@@ -60,6 +60,12 @@ inline bool is_durable_when_seen(const EngineInfo& e) {
          e.name.starts_with("dudetm-sync");
 }
 
+/// Whether each commit has a record and a fence of its own, whatever durability is asked for, and
+/// other threads see it before that.
+inline bool is_seen_before_its_own_fence(const EngineInfo& e) {
+  return e.name.starts_with("shadow/htm");
+}
+
 /// How many times as long as others a transaction takes, and as many events on a medium, at most:
 /// the size of a test is divided by it.
 inline unsigned heavy(const EngineInfo& e) {

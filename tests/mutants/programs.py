@@ -13,6 +13,8 @@ PROGRAMS = {
     "receipts": ("engine_receipt_test", [*GTEST]),
     "ring": ("log_ring_test", [*GTEST]),
     "redo": ("log_redo_test", [*GTEST]),
+    "dependencies": ("log_dependencies_test", [*GTEST]),
+    "shadow_htm": ("engine_shadow_htm_test", [*GTEST]),
     "combiner": ("papers_combiner_test", [*GTEST]),
     "persister": ("log_persister_test", [*GTEST]),
     "store_buffer": ("tm_store_buffer_test", [*GTEST]),

@@ -11,6 +11,7 @@
 
 #include "perdure/engine/redo_engine_impl.hpp"
 #include "perdure/engine/shadow/checkpoint.hpp"
+#include "perdure/engine/shadow/publish_checkpoint.hpp"
 #include "perdure/engine/shadow/resident.hpp"
 #include "perdure/engine/shadow/shadow.hpp"
 
@@ -225,20 +226,7 @@ bool Shadow<Tm>::slice_locked(Transaction& transaction, std::size_t pages) {
 template <class Tm>
 Status Shadow<Tm>::finish_checkpoint() {
   const std::uint64_t x = checkpoint_->checkpoint_id();
-  std::vector<std::uint64_t> heads(rings_.size());
-  // mutant: checkpoint-truncates-to-id
-  for (std::size_t i = 0; i < heads.size(); ++i) heads[i] = rings_[i].position_after(x);
-  // CKPT-3: the data region is durable (each slice fenced). X and the heads must be durable before
-  // a ring is reused: after a crash in between, recovery would find neither the record nor, in the
-  // data region, what it wrote.
-  // mutant: checkpoint-truncates-before-header
-  Status s = core_.publish([&](pool::Header& h) {
-    h.checkpoint_id = x;
-    for (std::size_t i = 0; i < heads.size(); ++i) h.ring_head[i] = heads[i];
-  });
-  if (!s.ok()) return s;
-  // mutant: checkpoint-truncates-before-header-late
-  for (std::size_t i = 0; i < heads.size(); ++i) rings_[i].release(heads[i]);
+  if (Status s = publish_checkpoint(core_, rings_, x); !s.ok()) return s;
   checkpoint_id_.store(x, std::memory_order_relaxed);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
   checkpoint_->finished();

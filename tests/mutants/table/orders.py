@@ -178,6 +178,54 @@ ORDERS = (
         by="stamps",
     ),
     Mutant(
+        "a dependent record names what is open (DEPEND-4)",
+        {"htm-names-open": leave_out()},
+        by="shadow_htm",
+    ),
+    Mutant(
+        "a dependent record names lower timestamps alone (DEPEND-4)",
+        {"dependent-names-only-lower": never()},
+        by="shadow_htm",
+    ),
+    Mutant(
+        "a transaction waits for what its record names (DEPEND-5)",
+        {"htm-waits-for-named": leave_out()},
+        by="shadow_htm",
+    ),
+    Mutant(
+        "a transaction is acknowledged when what its record names is (DEPEND-5)",
+        {"htm-acknowledged-after-named": also_here("htm-acknowledged-after-named-late")},
+        explained=(
+            "the stand-in's transactions become visible in the order of their timestamps, so what "
+            "the acknowledged one names is open for whoever has seen it; models/dependent.pml "
+            "has the fault (ACKNOWLEDGED_AT_FENCE)"
+        ),
+    ),
+    Mutant(
+        "nothing follows a lost transaction on its ring (DEPEND-4)",
+        {"htm-ring-of-lost-refuses": never()},
+        by="shadow_htm",
+    ),
+    Mutant(
+        "an update that stored nothing is acknowledged when what it saw is (shadow/htm)",
+        {"htm-read-acknowledged-durable": never()},
+        by="receipts",
+    ),
+    Mutant(
+        "X of complete timestamps (shadow/htm, DEPEND-6)",
+        {"htm-checkpoint-id-complete": instead("tm_.clock.now()")},
+        by="shadow_htm",
+    ),
+    Mutant(
+        "lines are marked before their transaction stops pending (DEPEND-7)",
+        {"htm-marks-before-finished": leave_out()},
+    ),
+    Mutant(
+        "a pool of the pipelined order has no dependent records",
+        {"pipelined-pool-has-no-dependencies": never()},
+        by="shadow_htm",
+    ),
+    Mutant(
         "a pool of order held has no stamps",
         {"strict-pool-has-no-timestamps": never()},
         by="engine_htm",
@@ -228,7 +276,7 @@ ORDERS = (
     ),
     Mutant(
         "a ring's room up to X only (checkpoint)",
-        {"checkpoint-truncates-to-id": instead("rings_[i].tail()", inner=True)},
+        {"checkpoint-truncates-to-id": instead("rings[i].tail()", inner=True)},
         by="threads",
     ),
     Mutant(

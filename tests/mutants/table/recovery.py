@@ -42,6 +42,26 @@ CHECKS = (
     ),
     Mutant("redo in the order of ids", {"redo-id-order": leave_out()}, by="threads"),
     Mutant(
+        "dependent records in the order of timestamps (DEPEND-2)",
+        {"dependent-timestamp-order": leave_out()},
+        by="dependencies",
+    ),
+    Mutant(
+        "a dependent record only with what it names (DEPEND-1)",
+        {"dependent-needs-named": never()},
+        by="dependencies",
+    ),
+    Mutant(
+        "a dependent record names lower timestamps of other rings (DEPEND-1)",
+        {"dependent-names-lower": leave_out()},
+        by="dependencies",
+    ),
+    Mutant(
+        "a record that is not kept is its ring's last (DEPEND-3)",
+        {"dependent-dropped-is-last": never()},
+        by="dependencies",
+    ),
+    Mutant(
         "redo without gaps (prefix)",
         {"redo-no-gaps": never()},
         by="fuzz",
