@@ -135,6 +135,9 @@ inline std::vector<Spec> all_specs() {
   add(combined, "+combined");
   combined.compress = true;
   add(combined, "+packed");
+  Spec dependent;
+  dependent.engine = "shadow/htm-stand-in";
+  add(dependent, "+dependent");
   Spec elsewhere;
   elsewhere.engine = "shadow";
   elsewhere.any_address = true;

@@ -4,7 +4,8 @@
 processor has it, and on the stand-in everywhere.
 
 Cases: complete() beside commits that are still to come; readers of old values, by the order of
-commit timestamps; a long view while its blocks are freed; retries in a recorded workload; and the
+commit timestamps; a long view while its blocks are freed; retries in a recorded workload; records
+that become durable after their transaction is visible, with power cuts beside threads; and the
 stand-in's modelled store buffer under seeded schedules, with today's protocol and with one that
 drains nothing inside a transaction, which must be found out.
 Exit: 0 all passed, 1 a case failed, 2 wrong arguments.
@@ -23,6 +24,7 @@ CASES = (  # name, program, filter
     ("old values and their readers", "tm/tm_htm_test", "Htms/*.AReaderOfAnOldValue*"),
     ("a long view, its blocks freed", "engine/engine_threads_test", "*AViewSeesOneState*/*htm*"),
     ("retries in a recorded workload", "engine/engine_recorder_test", "*/*htm*"),
+    ("records after the transaction", "engine/engine_shadow_htm_test", "ShadowHtm.*"),
     ("modelled store buffer, 1,000 seeds", "tm/tm_store_buffer_test", "StoreBuffer.*"),
 )
 COMMITTED = re.compile(r"htm: (\d+) transactions committed without the lock")
