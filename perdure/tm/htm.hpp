@@ -10,10 +10,10 @@
 // leave a transaction, so rollback() undoes and then commits a transaction that has changed
 // nothing. Ids are commit timestamps (timestamps.hpp), drawn in the try after everything else, or by
 // the holder before it releases the lock. Isolation ends before before_publish runs, which may
-// store to lines that other threads read. Therefore Htm is for the pipelined order only,
-// where nothing is acknowledged before the log writer has seen every transaction up to its
-// timestamp. What a thread shows (Slot::pending) is stored outside the try, since no other thread
-// sees a store in it:
+// store to lines that other threads read. Therefore Htm is for the pipelined order, where nothing
+// is acknowledged before the log writer has seen every transaction up to its timestamp, and for
+// records that name what they count with (log/dependencies.hpp). What a thread shows
+// (Slot::pending) is stored outside the try, since no other thread sees a store in it:
 //   HTM-1  pending <= the commit timestamp is visible to every thread before the timestamp's
 //          counter is read, until before_publish has returned. The store alone does not guarantee
 //          that: it may wait in the store buffer while the counter is read. drain() lies between. A

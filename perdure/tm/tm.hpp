@@ -8,9 +8,9 @@
 // engine makes the transaction durable, or only records its id. Ids rise in commit order and are
 // dense: an abort draws none, because a commit draws its id with a compare-and-swap from the clock
 // value it has validated at. Only Htm differs in both (has_timestamps): its ids have gaps, and its
-// writes are visible before before_publish runs. Therefore it is for the pipelined order
-// only. Pool data is accessed only in transactions, and a change of how it is isolated waits for
-// every slot; that makes privatization safe.
+// writes are visible before before_publish runs. Therefore it is for the pipelined order, and for
+// engines whose records name what they count with. Pool data is accessed only in transactions, and
+// a change of how it is isolated waits for every slot; that makes privatization safe.
 // Source: LSA (Riegel, Felber, Fetzer, DISC '06), TinySTM (Felber, Fetzer, Riegel, PPoPP '08),
 // write-through with encounter-time locks.
 #pragma once

@@ -6,9 +6,9 @@
 //
 //   DEPEND-4 `committed` is stored where the transaction is still isolated, so a thread that has
 //            seen anything of the transaction and then loads it finds this timestamp or a later one
-//            of the ring. A ring's writer begins its next transaction's commit only when the one
-//            before was acknowledged (or the pool is poisoned): so a later timestamp means that the
-//            earlier transaction was acknowledged, and one word for each ring suffices.
+//            of the ring. A ring's writer commits its next transaction only when the one before was
+//            acknowledged, and none where that is lost: so a later timestamp means that the earlier
+//            transaction was acknowledged, and one word for each ring suffices.
 //   DEPEND-5 `acknowledged` rises when the transaction's record is durable and every record that it
 //            names was acknowledged. So what a thread finds acknowledged is kept by recovery, with
 //            all that it depends on, and need not be named.

@@ -197,8 +197,8 @@ ORDERS = (
         {"htm-acknowledged-after-named": also_here("htm-acknowledged-after-named-late")},
         explained=(
             "the stand-in's transactions become visible in the order of their timestamps, so what "
-            "the acknowledged one names is open for whoever has seen it; models/dependent.pml "
-            "has the fault (ACKNOWLEDGED_AT_FENCE)"
+            "the acknowledged one names is open for a thread that has seen it; "
+            "models/dependent.pml has the fault (ACKNOWLEDGED_AT_FENCE)"
         ),
     ),
     Mutant(
