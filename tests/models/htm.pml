@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Commit timestamps of hardware transactions (perdure/tm/htm.hpp, timestamps.hpp) on a processor
- * with store buffers. Two threads run transactions that read one of two lines and may write one; a third
- * calls complete(). A store of `pending` waits in its thread's store buffer until the buffer
+ * with store buffers. Two threads run transactions that read one of two lines and may write one; a
+ * third calls complete(). A store of `pending` waits in its thread's store buffer until the buffer
  * drains, and a line that a transaction has stored to is owned when the buffer drains: at drain(),
  * at the transaction's end, or at any other time that the processor chooses. A thread that requests
  * a line aborts the other transaction that has it (the requester wins).
