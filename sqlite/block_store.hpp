@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/engine/undo/instances.hpp"
 #include "sqlite/blocks.hpp"
 #include "sqlite/store.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sqlite/vfs.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 #include <algorithm>
 #include <cstddef>

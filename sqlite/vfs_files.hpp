@@ -16,6 +16,7 @@
 
 #include "perdure/base/status.hpp"
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "sqlite/sqlite_api.hpp"
 #include "sqlite/store.hpp"
 

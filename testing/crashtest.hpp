@@ -38,7 +38,9 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/api/pool.hpp"
+#include "perdure/engine/engine_base.hpp"
 #include "testing/crash_medium.hpp"
 #include "testing/recovered.hpp"
 

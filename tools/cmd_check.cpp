@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "perdure/base/descriptor.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "tools/command.hpp"
 #include "tools/json.hpp"
 #include "tools/raw_pool.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/store_pool.hpp"
+#include "perdure/api/compiled_pool.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 #include <fmt/format.h>
 

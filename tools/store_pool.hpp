@@ -20,6 +20,7 @@
 
 #include "perdure/api/options.hpp"
 #include "perdure/pool/format.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "tools/command.hpp"
 #include "tools/json.hpp"
 #include "tools/source_file.hpp"

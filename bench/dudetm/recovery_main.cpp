@@ -17,6 +17,7 @@
 #include "bench/harness/rng.hpp"
 #include "bench/harness/scratch.hpp"
 #include "papers/dudetm/options.hpp"
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/perdure.hpp"
 
 namespace bench {

@@ -9,6 +9,7 @@
 #include "bench/rewind/tree.hpp"
 #include "bench/systems/perdure.hpp"
 #include "papers/engines.hpp"
+#include "perdure/api/compiled_pool.hpp"
 
 namespace bench {
 namespace {

@@ -17,6 +17,7 @@
 #include "bench/systems/perdure.hpp"
 #include "papers/engines.hpp"
 #include "papers/softwrap/options.hpp"
+#include "perdure/api/compiled_pool.hpp"
 
 namespace bench::softwrap {
 

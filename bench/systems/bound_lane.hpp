@@ -16,6 +16,7 @@
 
 #include "bench/harness/session.hpp"
 #include "bench/systems/streamed.hpp"
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/base/checksum.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/engine/volatile/instances.hpp"

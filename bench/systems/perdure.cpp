@@ -19,6 +19,7 @@ namespace {
 const std::vector<PerdureStructures>& sources() {
 #define SOURCE(name) perdure_##name(),
   static const std::vector<PerdureStructures> list{
+#include "perdure/engine/dynamic_engine.hpp"
 #include "structures.inc"
   };
 #undef SOURCE

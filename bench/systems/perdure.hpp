@@ -15,6 +15,7 @@
 #include "papers/dudetm/options.hpp"
 #include "papers/engines.hpp"
 #include "papers/rewind/options.hpp"
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/engine/shadow/instances.hpp"
 #include "perdure/perdure.hpp"
 

@@ -5,6 +5,7 @@
 #include "bench/systems/perdure.hpp"
 #include "bench/workloads/kv_puts.hpp"
 #include "bench/workloads/kv_table.hpp"
+#include "perdure/api/compiled_pool.hpp"
 
 namespace bench {
 namespace {

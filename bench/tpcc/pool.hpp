@@ -12,6 +12,7 @@
 #include "bench/systems/perdure.hpp"
 #include "bench/tpcc/run.hpp"
 #include "papers/engines.hpp"
+#include "perdure/api/compiled_pool.hpp"
 
 namespace bench::tpcc {
 

@@ -6,6 +6,7 @@
 
 #include "papers/dudetm/instances.hpp"
 #include "perdure/api/pool.hpp"
+#include "perdure/api/running.hpp"
 
 namespace perdure::papers::dudetm {
 

@@ -8,6 +8,7 @@
 
 #include "papers/rewind/instances.hpp"
 #include "perdure/api/pool.hpp"
+#include "perdure/api/running.hpp"
 #include "perdure/base/thread_slot.hpp"
 
 namespace perdure::papers::rewind {

@@ -7,6 +7,7 @@
 
 #include "papers/softwrap/instances.hpp"
 #include "perdure/api/pool.hpp"
+#include "perdure/api/running.hpp"
 #include "perdure/base/thread_slot.hpp"
 
 namespace perdure::papers::softwrap {

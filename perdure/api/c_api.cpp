@@ -16,6 +16,7 @@
 
 #include "perdure/api/erased.hpp"
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/shadow/options.hpp"
 #include "perdure/tm/tm.hpp"

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "perdure/api/options.hpp"
+#include "perdure/api/pool_base.hpp"
 #include "perdure/engine/engine_info.hpp"
 #include "perdure/pool/open_pool.hpp"
 
@@ -32,10 +33,6 @@ struct RootType;  // layout.hpp
 Result<Opened> open_pool(const std::string& path, const Options& options,
                          std::span<const engine::EngineInfo> candidates, const RootType& root,
                          std::unique_ptr<medium::Medium> medium = nullptr, bool fresh = false);
-
-/// Call this in a handler: returns the Status of an opening for the exception in flight. Rethrows
-/// an exception that is not the library's.
-Status opening_failed(const std::string& path);
 
 /// Runs callbacks when ids become durable, on a thread that is started at the first use.
 class Completions {

@@ -8,8 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "perdure/engine/engine.hpp"
-#include "perdure/medium/medium.hpp"
+#include "perdure/engine/durability.hpp"
+#include "perdure/engine/engine_options.hpp"
+#include "perdure/engine/shadow/options.hpp"
+#include "perdure/engine/stats.hpp"
+#include "perdure/log/progress.hpp"
+#include "perdure/medium/values.hpp"
 
 namespace perdure {
 
@@ -65,9 +69,10 @@ struct Options {
 
   /// The durability of an update() that names none; at creation it also decides the pool's order.
   Durability durability = Durability::durable;
-  /// `caller` picks the list's instance without isolation, if it has one.
+  /// `caller` picks the instance of the pool's engine that does not isolate, if there is one.
   Isolation isolation = Isolation::full;
-  /// An instance's name, if the list has several. Empty: the pool's own; at creation the first.
+  /// An instance's name. Empty: the pool's own; at creation `shadow`, or the first of the engines
+  /// that are compiled in.
   std::string engine = {};
   /// Options of single engines: a struct such as papers::RewindOptions, or several.
   EngineOptions engine_options = {};
@@ -82,9 +87,10 @@ struct Options {
   std::uint64_t max_resident = 0;
   /// How the pool is recovered if it was not closed in order.
   RecoveryOptions recovery = {};
-  /// any_engine: the accesses of each committed transaction are recorded to this file, as addresses
-  /// and sizes without contents, for `perdure advise` (docs/advise.md). Empty: to the file that the
-  /// environment variable PERDURE_TRACE names, if it is set. Other lists of engines refuse it.
+  /// The accesses of each committed transaction are recorded to this file, as addresses and sizes
+  /// without contents, for `perdure advise` (docs/advise.md). Empty: to the file that the
+  /// environment variable PERDURE_TRACE names, if it is set. Pools whose engines are compiled in
+  /// refuse it.
   std::string trace = {};
 };
 

@@ -50,8 +50,10 @@ class ReadTx {
   static constexpr bool read_only = true;
 
   /// Made by view(), around the engine's transaction.
-  explicit ReadTx(Transaction& transaction) noexcept
-      : transaction_(transaction), direct_(transaction.direct()) {}
+  explicit ReadTx(Transaction& transaction) noexcept : ReadTx(transaction, transaction.direct()) {}
+  /// As above, where it is known whether loads may read the pool's memory themselves.
+  ReadTx(Transaction& transaction, bool direct) noexcept
+      : transaction_(transaction), direct_(direct) {}
   ReadTx(const ReadTx&) = delete;
   ReadTx& operator=(const ReadTx&) = delete;
 
@@ -108,7 +110,8 @@ class ReadTx {
   /// transaction over data that may be damaged throws error(corrupt) where `from` and n can't be
   /// right. Every other transaction does nothing.
   void expect(const void* from, std::size_t n) {
-    if constexpr (requires(Transaction& c) { c.expect(from, n); }) transaction_.expect(from, n);
+    if constexpr (requires(Transaction& c) { c.expect(from, n); })
+      if (!direct_) transaction_.expect(from, n);
   }
 
  protected:
@@ -186,9 +189,10 @@ constexpr decltype(auto) value_of(U&& u) {
 /// A change may throw what makes the engine run the lambda again, or error(full, too_big,
 /// out_of_memory, read_only, poisoned) or std::bad_alloc, which end it: don't catch them (`catch
 /// (...)`) without throwing them on. A Tx belongs to the thread and the call that it was passed to.
-template <class Transaction>
-class Tx : public ReadTx<Transaction> {
-  using Base = ReadTx<Transaction>;
+/// `Reads` is its base: what it reads through.
+template <class Transaction, class Reads = ReadTx<Transaction>>
+class Tx : public Reads {
+  using Base = Reads;
 
  public:
   /// A transaction of this type may change the pool.

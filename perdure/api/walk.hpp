@@ -12,17 +12,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "perdure/api/checked.hpp"
 #include "perdure/api/fields.hpp"
 #include "perdure/api/layout.hpp"
+#include "perdure/api/named_tx.hpp"
 #include "perdure/api/persistent.hpp"
 
 namespace perdure {
@@ -132,36 +132,34 @@ struct OwnedBlocks {
   bool whole = true;                   ///< the walk has seen every block
 };
 
+namespace detail {
+/// Audits a root object: calls `block` for each block, and returns the problems.
+using AuditRoot = std::vector<std::string> (*)(void* arg,
+                                               const std::function<bool(const void*, bool)>& block);
+/// owned_blocks(), the part that needs no types.
+[[nodiscard]] OwnedBlocks owned_by(const std::byte* data, std::uint64_t data_bytes,
+                                   AuditRoot audit_root, void* arg);
+}  // namespace detail
+
 /// `data`: the address of the data region, which is `data_bytes` long. Whatever is in it, no read
 /// leaves it (checked.hpp). A walk that finds more blocks than it can hold goes in circles and is
 /// ended.
 template <class AnyTx, class Root>
 [[nodiscard]] OwnedBlocks owned_blocks(AnyTx& any, const Root& root, const std::byte* data,
                                        std::uint64_t data_bytes) {
-  struct Circle {};
   detail::CheckedTransaction<AnyTx> transaction(any, data, data_bytes);
-  ReadTx<detail::CheckedTransaction<AnyTx>> tx(transaction);
-  OwnedBlocks found;
-  std::unordered_set<std::uint64_t> entered;
-  try {
-    found.problems = audit(tx, root, [&](const void* block, bool own) {
-      const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(block) - data);
-      if (!own && !entered.insert(offset).second) return false;
-      if (found.offsets.size() > data_bytes / 16) throw Circle();
-      found.offsets.push_back(offset);
-      return true;
-    });
-  } catch (const Circle&) {
-    found.problems.emplace_back(
-        "more blocks are owned than the pool can hold: damaged pointers that lead in a circle");
-  } catch (const error& e) {
-    if (e.code() != Code::corrupt) throw;
-    found.problems.emplace_back(e.what());
-  } catch (const std::length_error&) {
-    found.problems.emplace_back("a length that no memory can hold: the data is damaged");
-  }
-  found.whole = found.problems.empty();
-  return found;
+  rtx checked(transaction);
+  struct Walked {
+    rtx& tx;
+    const Root& root;
+  } walked{checked, root};
+  return detail::owned_by(
+      data, data_bytes,
+      [](void* arg, const std::function<bool(const void*, bool)>& block) {
+        auto& of = *static_cast<Walked*>(arg);
+        return audit(of.tx, of.root, block);
+      },
+      &walked);
 }
 
 }  // namespace perdure

@@ -71,6 +71,26 @@ DynamicEngine::DynamicEngine(pool::OpenPool& file, const Config& config, const R
   if (trace != nullptr) engine_ = record_workload(std::move(engine_), std::move(trace));
 }
 
+std::uint64_t DynamicEngine::Implementation::run(bool update, Durability durability, Body body,
+                                                 void* arg) {
+  return engine::run(*this, update, durability,
+                     [&](Transaction& transaction) { body(transaction, arg); });
+}
+
+DynamicTransaction* DynamicEngine::Implementation::begin_direct_view() {
+  Transaction& own = transaction();
+  return own.try_direct_view() ? &own : nullptr;
+}
+
+std::uint64_t DynamicEngine::Implementation::end_direct_view(DynamicTransaction& transaction,
+                                                             bool bound) {
+  return static_cast<Transaction&>(transaction).end_direct_view(bound);
+}
+
+void DynamicEngine::Implementation::leave_direct_view(DynamicTransaction& transaction) noexcept {
+  static_cast<Transaction&>(transaction).leave_direct_view();
+}
+
 void register_engine(const EngineInfo& entry, DynamicEngine::Make make) noexcept {
   registry().add(entry, make);
 }
@@ -89,3 +109,9 @@ const EngineInfo* find_family(std::string_view family) {
 }
 
 }  // namespace perdure::engine
+
+namespace perdure {
+
+std::span<const engine::EngineInfo> any_engine::entries() { return engine::registered(); }
+
+}  // namespace perdure

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DynamicEngine: an engine chosen at run time, by name, among all registered instances: Pool<Root,
-// engines<any_engine>> compiles a lambda once for all of them. An access costs a virtual call
-// (about 1 ns more). Tests, tools and language bindings are built on it; a program that knows its
-// engine lists that engine instead.
+// DynamicEngine: an engine chosen at run time, by name, among all registered instances. Pool<Root>
+// is built on it: a lambda is compiled once for all of them, and an access that is not a plain load
+// costs a virtual call. any_engine.hpp is the part that programs compile.
 //
 // On request (Config::trace, PERDURE_TRACE) the accesses are recorded: workload_recorder.hpp.
 // registered() is the registry as data. DynamicEngine is compiled once, in dynamic_engine.cpp: this
@@ -15,6 +14,7 @@
 #include <span>
 #include <string_view>
 
+#include "perdure/engine/any_engine.hpp"
 #include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/engine_info.hpp"
 
@@ -22,23 +22,13 @@ namespace perdure::engine {
 
 class DynamicEngine {
  public:
-  /// One thread's transaction. The concept Engine (engine.hpp) and TransactionBase
-  /// (transaction.hpp) say what the calls mean.
-  class Transaction {
+  /// One thread's transaction, whole: what engine::run needs of it besides its accesses. The
+  /// concept Engine (engine.hpp) and TransactionBase (transaction.hpp) say what the calls mean.
+  class Transaction : public DynamicTransaction {
    public:
-    Transaction(const Transaction&) = delete;
-    Transaction& operator=(const Transaction&) = delete;
     virtual ~Transaction() = default;
     virtual void begin(bool update) = 0;
     [[nodiscard]] virtual bool inside() const noexcept = 0;
-    [[nodiscard]] virtual bool in_view() const noexcept = 0;
-    [[nodiscard]] virtual bool direct() const noexcept = 0;
-    [[nodiscard]] virtual std::uint64_t read(const std::uint64_t* a) = 0;
-    virtual void write(std::uint64_t* a, std::uint64_t v) = 0;
-    virtual void read_words(std::uint64_t* to, const std::uint64_t* a, std::uint64_t n) = 0;
-    virtual void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) = 0;
-    virtual std::byte* alloc(std::uint64_t bytes) = 0;
-    virtual void free(void* p) = 0;
     virtual std::uint64_t commit(Durability durability) = 0;
     virtual void rollback() noexcept = 0;
     virtual void backoff() noexcept = 0;
@@ -54,11 +44,8 @@ class DynamicEngine {
   };
 
   /// An engine behind virtual calls.
-  class Implementation {
+  class Implementation : public DynamicRunner {
    public:
-    Implementation() = default;
-    Implementation(const Implementation&) = delete;
-    Implementation& operator=(const Implementation&) = delete;
     virtual ~Implementation() = default;
     virtual Transaction& transaction() = 0;
     virtual void wait_for_log_space(Transaction& transaction, LogSpace needed) = 0;
@@ -69,6 +56,12 @@ class DynamicEngine {
     virtual Status close() = 0;
     virtual Stats stats() = 0;
     [[nodiscard]] virtual EngineBase& core() noexcept = 0;
+
+    // In terms of the calls above; an engine that knows its transactions' type does it in fewer.
+    std::uint64_t run(bool update, Durability durability, Body body, void* arg) override;
+    DynamicTransaction* begin_direct_view() override;
+    std::uint64_t end_direct_view(DynamicTransaction& transaction, bool bound) override;
+    void leave_direct_view(DynamicTransaction& transaction) noexcept override;
   };
 
   using Make = std::unique_ptr<Implementation> (*)(pool::OpenPool&, const Config&, const Recovery&);
@@ -87,6 +80,7 @@ class DynamicEngine {
   Status close() { return engine_->close(); }
   Stats stats() { return engine_->stats(); }
   [[nodiscard]] EngineBase& core() noexcept { return engine_->core(); }
+  [[nodiscard]] DynamicRunner& runner() noexcept { return *engine_; }
 
  private:
   std::unique_ptr<Implementation> engine_;
@@ -106,15 +100,3 @@ const EngineInfo* find_instance(std::string_view name);
 const EngineInfo* find_family(std::string_view family);
 
 }  // namespace perdure::engine
-
-namespace perdure {
-
-/// For Pool<Root, engines<any_engine>>: Options::engine names one of all registered instances.
-struct any_engine {
-  /// The engine: one behind virtual calls.
-  using type = engine::DynamicEngine;
-  /// All instances that are registered now.
-  static std::span<const engine::EngineInfo> entries() { return engine::registered(); }
-};
-
-}  // namespace perdure

@@ -19,13 +19,24 @@ class DynamicTransactionOver final : public DynamicEngine::Transaction {
  public:
   explicit DynamicTransactionOver(Inner& inner) noexcept : inner_(inner) {}
   [[nodiscard]] Inner& inner() noexcept { return inner_; }
+  /// Called when the transaction behind it has begun.
+  void begun() noexcept { direct_ = inner_.direct(); }
 
-  void begin(bool update) override { inner_.begin(update); }
+  void begin(bool update) override {
+    inner_.begin(update);
+    begun();
+  }
   bool inside() const noexcept override { return inner_.inside(); }
   bool in_view() const noexcept override { return inner_.in_view(); }
-  bool direct() const noexcept override { return inner_.direct(); }
   std::uint64_t read(const std::uint64_t* a) override { return inner_.read(a); }
-  void write(std::uint64_t* a, std::uint64_t v) override { inner_.write(a, v); }
+  void write(std::uint64_t* a, std::uint64_t v) override {
+    if constexpr (requires { inner_.write_alone(a, v); }) {
+      if (__builtin_expect(inner_.write_alone(a, v), 1)) return;
+      write_beside_others(a, v);
+    } else {
+      inner_.write(a, v);
+    }
+  }
   void read_words(std::uint64_t* to, const std::uint64_t* a, std::uint64_t n) override {
     if constexpr (requires { inner_.read_words(to, a, n); })
       inner_.read_words(to, a, n);
@@ -43,11 +54,18 @@ class DynamicTransactionOver final : public DynamicEngine::Transaction {
   std::uint64_t unseen_retries() const noexcept override { return inner_.unseen_retries(); }
   bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
   bool mine(const LogFull& full) const noexcept override { return inner_.mine(full); }
-  bool try_direct_view() noexcept override { return inner_.try_direct_view(); }
+  bool try_direct_view() noexcept override {
+    if (!inner_.try_direct_view()) return false;
+    direct_ = true;
+    return true;
+  }
   void leave_direct_view() noexcept override { inner_.leave_direct_view(); }
   std::uint64_t end_direct_view(bool bound) override { return inner_.end_direct_view(bound); }
 
  private:
+  [[gnu::noinline]] void write_beside_others(std::uint64_t* a, std::uint64_t v) {
+    inner_.write(a, v);
+  }
   Inner& inner_;
 };
 
@@ -57,11 +75,7 @@ class Over final : public DynamicEngine::Implementation {
   Over(pool::OpenPool& file, const Config& config, const Recovery& recovery)
       : engine_(file, config, recovery) {}
 
-  DynamicEngine::Transaction& transaction() override {
-    // Both are looked up by the same thread slot.
-    return transactions_.get(
-        [this](int) { return std::make_unique<DynamicTransactionOver<E>>(engine_.transaction()); });
-  }
+  DynamicEngine::Transaction& transaction() override { return own(); }
   void wait_for_log_space(DynamicEngine::Transaction& transaction, LogSpace needed) override {
     engine_.wait_for_log_space(static_cast<DynamicTransactionOver<E>&>(transaction).inner(),
                                needed);
@@ -74,9 +88,32 @@ class Over final : public DynamicEngine::Implementation {
   Stats stats() override { return engine_.stats(); }
   EngineBase& core() noexcept override { return engine_.core(); }
 
+  std::uint64_t run(bool update, Durability durability, Body body, void* arg) override {
+    Own& outer = own();
+    return run_in(engine_, outer.inner(), update, durability, [&](auto&) {
+      outer.begun();
+      body(outer, arg);
+    });
+  }
+  DynamicTransaction* begin_direct_view() override {
+    Own& outer = own();
+    return outer.try_direct_view() ? &outer : nullptr;
+  }
+  std::uint64_t end_direct_view(DynamicTransaction& transaction, bool bound) override {
+    return static_cast<Own&>(transaction).inner().end_direct_view(bound);
+  }
+  void leave_direct_view(DynamicTransaction& transaction) noexcept override {
+    static_cast<Own&>(transaction).inner().leave_direct_view();
+  }
+
  private:
+  using Own = DynamicTransactionOver<E>;
+  [[gnu::always_inline]] Own& own() {
+    // Both are looked up by the same thread slot.
+    return transactions_.get([this](int) { return std::make_unique<Own>(engine_.transaction()); });
+  }
   E engine_;
-  Transactions<DynamicTransactionOver<E>> transactions_;
+  Transactions<Own> transactions_;
 };
 
 template <class E>

@@ -31,37 +31,12 @@
 #include <string_view>
 
 #include "perdure/base/status.hpp"
+#include "perdure/engine/durability.hpp"
 #include "perdure/engine/engine_options.hpp"
+#include "perdure/engine/stats.hpp"
 #include "perdure/log/progress.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/open_pool.hpp"
-
-namespace perdure {
-
-/// When update() returns, and what its receipt says then.
-enum class Durability : std::uint8_t {
-  durable,  ///< durable when update() returns
-  /// as durable, but commits that wait at the same time share a fence (on a file, durable commits
-  /// do so too)
-  group,
-  /// update() returns at once; its receipt says when it is durable (within 10 ms, even if no
-  /// thread waits for it)
-  async
-};
-/// Durability::durable, for `pool.update(perdure::durable, f)`.
-inline constexpr Durability durable = Durability::durable;
-/// Durability::group, likewise.
-inline constexpr Durability group = Durability::group;
-/// Durability::async, likewise.
-inline constexpr Durability async = Durability::async;
-
-/// What isolates the transactions of different threads from each other.
-enum class Isolation : std::uint8_t {
-  full,   ///< the pool does (LAW-4)
-  caller  ///< the caller does; at the granularity of whole 8-byte words
-};
-
-}  // namespace perdure
 
 namespace perdure::engine {
 
@@ -77,59 +52,6 @@ struct Config {
   std::uint64_t max_resident = 0;
   EngineOptions options;  ///< options of single engines
   std::string trace;      ///< dynamic_engine.hpp: record the workload to this file
-};
-
-/// The result of recovery.
-struct Recovery {
-  /// The pool was closed in order: there was nothing to recover.
-  bool was_clean = true;
-  /// Records of the log, transactions in them and their bytes that were replayed (or rolled back).
-  std::uint64_t records = 0, transactions = 0, bytes = 0;
-  std::uint64_t rolled_back = 0;  ///< transactions undone (undo logs)
-  /// The newest transaction that the pool holds.
-  std::uint64_t last_id = 0;
-  /// How long recovery took.
-  double seconds = 0;
-  /// During recovery: the plan that was asked for (engine/engine_info.hpp, recover()).
-  const log::RecoveryPlan* plan = nullptr;
-};
-
-/// Counters of an open pool.
-struct Stats {
-  /// The name of the engine instance.
-  std::string engine;
-  std::uint64_t commits = 0;  ///< transactions that changed something
-  std::uint64_t reads = 0;    ///< transactions that changed nothing
-  std::uint64_t aborts = 0;   ///< restarts after a conflict
-  /// `htm`: transactions that the hardware (or its stand-in) committed; the others ran under the
-  /// lock.
-  std::uint64_t without_lock = 0;
-  /// The newest id, the id up to which all are durable, and the checkpoint id. Those of `htm` are
-  /// commit timestamps, as in receipts, whereas the header and the log count transactions.
-  std::uint64_t last_id = 0, durable_id = 0, checkpoint_id = 0;
-  std::uint64_t log_bytes = 0;  ///< appended since opening
-  /// Bytes of the log that hold records still needed, and bytes that it has in all.
-  std::uint64_t log_used = 0, log_capacity = 0;
-  /// Checkpoints since opening, and the 64-byte lines that they wrote.
-  std::uint64_t checkpoints = 0, checkpoint_lines = 0;
-  /// Of the checkpoints on memory: those that the pool's own thread made (ShadowOptions::helper).
-  std::uint64_t helped_checkpoints = 0;
-  /// Bytes in allocated blocks, and bytes that the data region has on the medium.
-  std::uint64_t heap_used = 0, data_bytes = 0;
-  /// Where the copy in DRAM has a limit (Options::max_resident; DudeTM, paged): pages of 4 KiB that
-  /// it takes, and how many were given back since opening.
-  std::uint64_t shadow_pages = 0, evictions = 0;
-  /// DudeTM, paged: each access asks a table for its page.
-  bool paged_by_software = false;
-  /// DudeTM: payload bytes before combination, after it, and written to the log.
-  std::uint64_t log_bytes_in = 0, log_bytes_combined = 0, log_bytes_out = 0;
-  /// How often one thread was given the pool for itself, without locks, and how often another took
-  /// that back.
-  std::uint64_t bias_grants = 0, bias_revocations = 0;
-  /// What the pool asked of its medium since it was opened.
-  medium::Counters medium;
-  /// What opening had to recover.
-  Recovery recovery;
 };
 
 /// An engine instance E. It is built after recovery and start_session and destroyed before the

@@ -295,15 +295,10 @@ void make_log_space(E& engine, Transaction& transaction, LogSpace needed) {
   }
 }
 
-/// The result of run() for a call that joined an outer transaction.
-inline constexpr std::uint64_t joined = ~std::uint64_t{0};
-
-/// Runs `body(transaction)` until it commits; nested calls join the outer one. Returns
-/// the id that bounds it: its own or, where it changed nothing, that of the newest transaction that
-/// it may have seen (0 before the first); `joined` when nested.
-template <class E, class F>
-std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
-  auto& transaction = engine.transaction();
+/// run() in the calling thread's transaction, which the caller has looked up.
+template <class E, class Transaction, class F>
+std::uint64_t run_in(E& engine, Transaction& transaction, bool update, Durability durability,
+                     F&& body) {
   if (__builtin_expect(transaction.inside(), 0)) {
     if (update && transaction.in_view())
       throw error(failure(Code::invalid, "", "update() called inside view()",
@@ -330,6 +325,14 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
       throw;
     }
   }
+}
+
+/// Runs `body(transaction)` until it commits; nested calls join the outer one. Returns
+/// the id that bounds it: its own or, where it changed nothing, that of the newest transaction that
+/// it may have seen (0 before the first); `joined` when nested.
+template <class E, class F>
+std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
+  return run_in(engine, engine.transaction(), update, durability, body);
 }
 
 /// The short path of a view, to be inlined into its caller: outside any transaction and with plain

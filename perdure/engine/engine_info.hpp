@@ -9,16 +9,10 @@
 #include <vector>
 
 #include "perdure/engine/engine.hpp"
+#include "perdure/engine/instance.hpp"
 #include "perdure/pool/open_pool.hpp"
 
 namespace perdure::engine {
-
-/// An instance's name, and the name of its engine in a pool's header. Instances of a family differ
-/// in their concurrency control only.
-struct InstanceName {
-  std::string_view name;    ///< "shadow/stm"
-  std::string_view family;  ///< "shadow"
-};
 
 struct EngineInfo {
   std::string_view name, family;

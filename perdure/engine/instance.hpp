@@ -7,8 +7,9 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
-#include "perdure/engine/engine_info.hpp"
+#include "perdure/engine/durability.hpp"
 
 namespace perdure {
 
@@ -20,6 +21,13 @@ struct engines {
 };
 
 namespace engine {
+
+/// An instance's name, and the name of its engine in a pool's header. Instances of a family differ
+/// in their concurrency control only.
+struct InstanceName {
+  std::string_view name;    ///< "shadow/stm"
+  std::string_view family;  ///< "shadow"
+};
 
 /// What an instance's tag states about its type. In addition a tag has
 /// `static constexpr std::array<InstanceName, N> names`.

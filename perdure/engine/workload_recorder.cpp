@@ -30,12 +30,12 @@ class RecordingTransaction final : public DynamicEngine::Transaction {
     inner_.begin(update);
     update_ = update;
     recording_ = writer_.on();  // for the whole transaction: direct() is asked at its beginning
+    direct_ = !recording_ && inner_.direct();
     tx_.clear();
     note(TraceKind::begin, std::uint64_t{0}, std::uint64_t{0});
   }
   bool inside() const noexcept override { return inner_.inside(); }
   bool in_view() const noexcept override { return inner_.in_view(); }
-  bool direct() const noexcept override { return !recording_ && inner_.direct(); }
   std::uint64_t read(const std::uint64_t* a) override {
     const std::uint64_t value = inner_.read(a);
     note_at(TraceKind::read, a);
@@ -87,7 +87,11 @@ class RecordingTransaction final : public DynamicEngine::Transaction {
   }
   bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
   bool mine(const LogFull& full) const noexcept override { return inner_.mine(full); }
-  bool try_direct_view() noexcept override { return !writer_.on() && inner_.try_direct_view(); }
+  bool try_direct_view() noexcept override {
+    if (writer_.on() || !inner_.try_direct_view()) return false;
+    direct_ = true;
+    return true;
+  }
   void leave_direct_view() noexcept override { inner_.leave_direct_view(); }
   std::uint64_t end_direct_view(bool bound) override { return inner_.end_direct_view(bound); }
 

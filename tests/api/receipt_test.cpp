@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/engine/shadow/instances.hpp"
 #include "perdure/perdure.hpp"
 #include "testing/recording_medium.hpp"

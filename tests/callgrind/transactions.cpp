@@ -3,11 +3,13 @@
 // Runs one kind of transaction COUNT times with one thread on an emulated pool, for
 // instructions_test.py, which counts instructions:
 //
-//   callgrind_transactions POOL KIND COUNT
+//   callgrind_transactions POOL ENGINE KIND COUNT
 //
-// Kinds: raw and look-up (a key of a chained hash table, by plain loads of the pool's memory, and
-// in a view), view (one word), update-1 and update-8 (pairs of words swapped), put and put-erase
-// (perdure::hash_map). Exit: 0 done, 1 not, 2 wrong arguments.
+// ENGINE is `compiled` (Pool<Root, engines<shadow>>) or `chosen` (Pool<Root>, behind virtual
+// calls). Kinds: raw and look-up (a key of a chained hash table, by plain loads of the pool's
+// memory, and in a view), view (one word), update-1 and update-8 (pairs of words swapped), find,
+// put and put-erase (perdure::hash_map) and map-put (perdure::map). Exit: 0 done, 1 not, 2 wrong
+// arguments.
 #include <unistd.h>
 
 #include <bit>
@@ -18,6 +20,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/perdure.hpp"
 
 namespace {
@@ -34,8 +37,8 @@ struct Root {
   perdure::p<std::uint64_t> word[words];
   perdure::ptr<Node> bucket[buckets];
   perdure::hash_map<std::uint64_t, std::uint64_t> map;
+  perdure::map<std::uint64_t, std::uint64_t> ordered;
 };
-using Pool = perdure::Pool<Root>;
 
 struct Random {
   std::uint64_t state = 88172645463325252ULL;
@@ -71,6 +74,7 @@ template <class Reads>
   return node == nullptr ? 0 : read(node->value);
 }
 
+template <class Pool>
 void fill(Pool& pool) {
   for (std::uint64_t key = 0; key < keys; ++key)
     pool.update([&](auto& tx, Root& root) {
@@ -80,9 +84,11 @@ void fill(Pool& pool) {
       tx(node->next) = tx.read(root.bucket[key % buckets]);
       tx(root.bucket[key % buckets]) = node;
       root.map.put(tx, key, key);
+      root.ordered.put(tx, key, key);
     });
 }
 
+template <class Pool>
 void swap_words(Pool& pool, Random& random, unsigned pairs) {
   std::uint64_t at[16];
   for (unsigned i = 0; i < 2 * pairs; ++i) at[i] = random.below(words);
@@ -95,53 +101,89 @@ void swap_words(Pool& pool, Random& random, unsigned pairs) {
   });
 }
 
-// Returns a sum, so that no read is left out; 0 is never one.
+// One call of `f(i)` per transaction. A function of its own for each kind, so that no kind changes
+// how another is compiled. Returns a sum, so that no read is left out; 0 is never one.
+template <class F>
+[[gnu::noinline]] std::uint64_t times(std::uint64_t count, F f) {
+  std::uint64_t sum = 1;
+  for (std::uint64_t i = 0; i < count; ++i) sum += f(i);
+  return sum;
+}
+
+template <class Pool>
 std::uint64_t run(Pool& pool, std::string_view kind, std::uint64_t count) {
   Random random;
-  std::uint64_t sum = 1;
   if (kind == "raw") {
     const Root* root = nullptr;
     pool.view([&root](auto&, const Root& r) { root = &r; });
-    for (std::uint64_t i = 0; i < count; ++i) sum += look_up(*root, random.below(keys), RawReads());
-  } else if (kind == "look-up") {
-    for (std::uint64_t i = 0; i < count; ++i)
-      sum += pool.view([key = random.below(keys)](auto& tx, const Root& root) {
+    return times(
+        count, [&, root](std::uint64_t) { return look_up(*root, random.below(keys), RawReads()); });
+  }
+  if (kind == "look-up")
+    return times(count, [&](std::uint64_t) {
+      return pool.view([key = random.below(keys)](auto& tx, const Root& root) {
         return look_up(root, key, ViewReads<std::remove_reference_t<decltype(tx)>>{tx});
       });
-  } else if (kind == "view") {
-    for (std::uint64_t i = 0; i < count; ++i)
-      sum += pool.view([i](auto& tx, const Root& root) { return tx.read(root.word[i % words]); });
-  } else if (kind == "update-1" || kind == "update-8") {
-    for (std::uint64_t i = 0; i < count; ++i) swap_words(pool, random, kind == "update-1" ? 1 : 8);
-  } else if (kind == "put") {
-    for (std::uint64_t i = 0; i < count; ++i)
+    });
+  if (kind == "view")
+    return times(count, [&](std::uint64_t i) {
+      return pool.view([i](auto& tx, const Root& root) { return tx.read(root.word[i % words]); });
+    });
+  if (kind == "update-1" || kind == "update-8")
+    return times(count, [&, pairs = kind == "update-1" ? 1U : 8U](std::uint64_t) {
+      swap_words(pool, random, pairs);
+      return 1U;
+    });
+  if (kind == "find")
+    return times(count, [&](std::uint64_t) {
+      return pool.view([key = random.below(keys)](auto& tx, const Root& root) {
+        return root.map.find(tx, key).value_or(0);
+      });
+    });
+  if (kind == "put")
+    return times(count, [&](std::uint64_t i) {
       pool.update([&](auto& tx, Root& root) { root.map.put(tx, random.below(keys), i); });
-  } else if (kind == "put-erase") {
-    for (std::uint64_t i = 0; i < count; ++i)
+      return 1U;
+    });
+  if (kind == "put-erase")
+    return times(count, [&](std::uint64_t i) {
       pool.update([&](auto& tx, Root& root) {
         const std::uint64_t key = random.below(keys);
         if (!root.map.erase(tx, key)) root.map.put(tx, key, i);
       });
-  } else {
-    return 0;
-  }
-  return sum;
+      return 1U;
+    });
+  if (kind == "map-put")
+    return times(count, [&](std::uint64_t i) {
+      pool.update([&](auto& tx, Root& root) { root.ordered.put(tx, random.below(keys), i); });
+      return 1U;
+    });
+  return 0;
+}
+
+template <class Engines>
+int run_on(const char* path, const char* kind, const char* count) {
+  ::unlink(path);
+  auto pool = perdure::Pool<Root, Engines>::open(
+      path, {.creation = {.max_size = 1ULL << 28}, .medium = "emulated"});
+  fill(pool);
+  const std::uint64_t sum = run(pool, kind, std::strtoull(count, nullptr, 10));
+  if (sum == 0) return std::fprintf(stderr, "found kind '%s'\n", kind), 2;
+  std::printf("%llu\n", static_cast<unsigned long long>(sum));
+  pool.close();
+  ::unlink(path);
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return std::fprintf(stderr, "usage: %s POOL KIND COUNT\n", argv[0]), 2;
+  const std::string_view engine = argc == 5 ? argv[2] : "";
   try {
-    ::unlink(argv[1]);
-    auto pool = Pool::open(argv[1], {.creation = {.max_size = 1ULL << 28}, .medium = "emulated"});
-    fill(pool);
-    const std::uint64_t sum = run(pool, argv[2], std::strtoull(argv[3], nullptr, 10));
-    if (sum == 0) return std::fprintf(stderr, "%s: found kind '%s'\n", argv[0], argv[2]), 2;
-    std::printf("%llu\n", static_cast<unsigned long long>(sum));
-    pool.close();
-    ::unlink(argv[1]);
-    return 0;
+    if (engine == "compiled")
+      return run_on<perdure::engines<perdure::shadow>>(argv[1], argv[3], argv[4]);
+    if (engine == "chosen") return run_on<perdure::default_engines>(argv[1], argv[3], argv[4]);
+    return std::fprintf(stderr, "usage: %s POOL compiled|chosen KIND COUNT\n", argv[0]), 2;
   } catch (const std::exception& e) {
     return std::fprintf(stderr, "%s: %s\n", argv[0], e.what()), 1;
   }

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/api/pool.hpp"
 #include "tests/container/suite.hpp"
 

@@ -3,6 +3,7 @@
 // ShadowOptions::helper: which thread makes a checkpoint on memory, what it leaves of the thread
 // with the bias, and when the pool has no thread of its own at all.
 #include "perdure/engine/shadow/helper.hpp"
+#include "perdure/api/compiled_pool.hpp"
 
 #include <gmock/gmock.h>
 

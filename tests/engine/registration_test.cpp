@@ -7,6 +7,7 @@
 #include <array>
 #include <string>
 
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/api/pool.hpp"
 #include "perdure/engine/dynamic_engine_over.hpp"
 #include "perdure/engine/undo/instances.hpp"

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/engine/shadow/instances.hpp"
 #include "tests/engine/suite.hpp"
 

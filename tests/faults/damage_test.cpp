@@ -5,6 +5,7 @@
 // be distinguished from a torn last record is cut, and nothing else.
 #include "faults.hpp"
 #include "papers/engines.hpp"
+#include "perdure/api/compiled_pool.hpp"
 
 namespace perdure::faults {
 namespace {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/perdure.hpp"
 #include "perdure/pool/header.hpp"

@@ -24,6 +24,7 @@
 
 #include "perdure/medium/file_handle.hpp"
 #include "perdure/pool/header.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "tests/kill/killing_medium.hpp"
 #include "tests/kill/shared.hpp"
 #include "tests/kill/workload.hpp"

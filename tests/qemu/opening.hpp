@@ -11,6 +11,7 @@
 #include <fstream>
 #include <string>
 
+#include "perdure/pool/open_pool.hpp"
 #include "tests/qemu/contents.hpp"
 
 namespace perdure::qemu {

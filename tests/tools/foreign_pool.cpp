@@ -11,6 +11,7 @@
 #include <string>
 
 #include "papers/engines.hpp"
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/api/pool.hpp"
 #include "perdure/container/hash_map.hpp"
 

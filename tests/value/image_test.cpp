@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/container/hash_map.hpp"
 #include "perdure/container/vector.hpp"
 #include "perdure/perdure.hpp"

@@ -13,6 +13,7 @@
 #include <string>
 #include <type_traits>
 
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/api/pool.hpp"
 #include "tools/advise/engines.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The instances that a pool is opened with unless its program lists others: the default engine,
-// with its own isolation or the caller's. instances.hpp has the rest of the family.
+// The default engine's two instances for hot loops, Pool<Root, engines<shadow>>: with its own
+// isolation or the caller's. instances.hpp has the rest of the family.
 #pragma once
 
 #include <array>
@@ -26,10 +26,6 @@ struct shadow_none : engine::Instance<engine::shadow::Shadow<tm::None>, Isolatio
   /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow/none", type::name}}};
 };
-
-/// What Pool<Root> is opened with unless told: the default engine, isolating by itself or
-/// (isolation::caller) by the caller.
-using default_engines = engines<shadow, shadow_none>;
 
 // Compiled once, in instances.cpp beside this.
 extern template class engine::shadow::Shadow<tm::Biased>;

@@ -137,6 +137,20 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
     mark_.mark(offset, tm_.alone());
     tm_.put(a, v);
   }
+  /// write() where no other thread writes and the record has space. It makes no call, so that a
+  /// virtual call of it saves no registers: 11 of 45 instructions less (DynamicTransactionOver).
+  /// Returns false, having done nothing, anywhere else. No Writer may have the cursor (SHADOW-3).
+  [[nodiscard]] [[gnu::always_inline]] bool write_alone(std::uint64_t* a,
+                                                        std::uint64_t v) noexcept {
+    log::RecordCursor cursor = record_.cursor();
+    if (__builtin_expect(!tm_.alone() || cursor.at + 2 > record_.end(), 0)) return false;
+    const std::uint64_t offset = offset_of(a);
+    cursor.add(offset, v, *a);
+    record_.cursor(cursor);
+    Marks::mark_alone(mark_.words(), offset);
+    tm::store_word(a, v);
+    return true;
+  }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i)
       if (i == 0 || (reinterpret_cast<std::uintptr_t>(a + i) & 63) == 0) tm_.own(a + i);

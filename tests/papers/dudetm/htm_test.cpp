@@ -8,6 +8,7 @@
 
 #include "papers/dudetm/instances.hpp"
 #include "papers/dudetm/options.hpp"
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/container/hash_map.hpp"
 #include "perdure/tm/rtm_stand_in.hpp"
 #include "tests/engine/suite.hpp"

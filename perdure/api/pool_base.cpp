@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/api/pool_base.hpp"
+
+#include <chrono>
+#include <new>
+#include <utility>
+
+#include "perdure/api/layout.hpp"
+#include "perdure/api/running.hpp"
+#include "perdure/api/walk.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
+
+namespace perdure {
+namespace {
+
+// Both calls wait for transactions to end: they would wait for this thread's own for ever.
+void must_be_outside(detail::RunningEngine& running, const char* call) {
+  if (running.inside())
+    throw error(failure(Code::invalid, "",
+                        std::string(call) + " inside a transaction on the same pool", {},
+                        "leave the transaction first"));
+}
+
+}  // namespace
+
+PoolBase::PoolBase(PoolBase&& other) noexcept
+    : running_(std::move(other.running_)),
+      runner_(std::exchange(other.runner_, nullptr)),
+      root_(std::exchange(other.root_, nullptr)),
+      name_(other.name_),
+      durability_(other.durability_),
+      empty_(other.empty_) {}
+
+PoolBase& PoolBase::operator=(PoolBase&& other) noexcept {
+  if (this != &other) {
+    shut();
+    running_ = std::move(other.running_);
+    runner_ = std::exchange(other.runner_, nullptr);
+    root_ = std::exchange(other.root_, nullptr);
+    name_ = other.name_;
+    durability_ = other.durability_;
+    empty_ = other.empty_;
+  }
+  return *this;
+}
+
+PoolBase::~PoolBase() { shut(); }
+
+Status PoolBase::open_registered(const std::string& path, const Options& options,
+                                 const detail::RootType& root, medium::Medium* medium, bool fresh) {
+  std::unique_ptr<medium::Medium> made(medium);
+  auto opened =
+      detail::open_pool(path, options, engine::registered(), root, std::move(made), fresh);
+  if (!opened) return opened.status();
+  opened->file->drop_unless_kept();
+  take(*opened, options, nullptr);
+  running_ = std::make_unique<detail::Running<any_engine>>(std::move(*opened));
+  runner_ = running_->runner();
+  return {};
+}
+
+void PoolBase::take(const detail::Opened& opened, const Options& options,
+                    std::unique_ptr<detail::RunningEngine> running) {
+  name_ = opened.config.instance;
+  durability_ = options.durability;
+  root_ = opened.file->view() + opened.file->header().root_offset;
+  empty_ = opened.recovery.last_id == 0 && !opened.file->read_only();
+  running_ = std::move(running);
+}
+
+void PoolBase::keep() { running_->file().keep(); }
+
+CloseReport PoolBase::close() {
+  const auto start = std::chrono::steady_clock::now();
+  CloseReport report;
+  running_->must_be_own();
+  must_be_outside(*running_, "close()");
+  report.stats = running_->stats();
+  running_->close().or_throw();
+  report.clean = true;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+Stats PoolBase::stats() {
+  running_->must_be_own();
+  return running_->stats();
+}
+
+std::uint64_t PoolBase::durable_id() {
+  running_->must_be_own();
+  return running_->durable_now();
+}
+
+void PoolBase::checkpoint() {
+  running_->must_be_own();
+  must_be_outside(*running_, "checkpoint()");
+  running_->checkpoint().or_throw();
+}
+
+const pool::Header& PoolBase::header() { return running_->file().header(); }
+pool::OpenPool& PoolBase::file() { return running_->file(); }
+const std::byte* PoolBase::data() { return running_->file().view(); }
+std::uint64_t PoolBase::data_bytes() { return running_->file().data_bytes(); }
+
+CheckReport PoolBase::compare(OwnedBlocks owned) {
+  CheckReport report = detail::compare_heap(file(), data(), std::move(owned.offsets), owned.whole);
+  report.problems.insert(report.problems.end(), owned.problems.begin(), owned.problems.end());
+  return report;
+}
+
+void PoolBase::shut() noexcept {
+  if (running_ == nullptr) return;
+  root_ = nullptr;
+  runner_ = nullptr;
+  const std::uint32_t state = running_->state();
+  if ((state & engine::EngineBase::forked_bit) != 0) {
+    // This is a forked child's copy. There is nothing here to end, and waiting for its threads
+    // would take for ever.
+    (void)running_.release();
+    return;
+  }
+  try {
+    if ((state & ~engine::EngineBase::read_only_bit) == 0) (void)running_->close();
+  } catch (...) {  // the next opening recovers
+  }
+  running_ = nullptr;
+}
+
+}  // namespace perdure

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// PoolBase: what a pool does besides its transactions, whatever its root and its engine are:
+// closing, counters, checkpoints. It is compiled once, in pool_base.cpp.
+//
+// Thread safety and errors: as pool.hpp says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perdure/api/options.hpp"
+#include "perdure/api/receipt.hpp"
+#include "perdure/base/status.hpp"
+
+namespace perdure {
+
+namespace engine {
+class DynamicRunner;
+}
+namespace medium {
+class Medium;
+}
+namespace pool {
+class OpenPool;
+struct Header;
+}  // namespace pool
+
+struct OwnedBlocks;  // walk.hpp
+
+namespace detail {
+
+struct RootType;  // layout.hpp
+struct Opened;    // open.hpp
+
+/// Call this in a handler: returns the Status of an opening for the exception in flight. Rethrows
+/// an exception that is not the library's.
+Status opening_failed(const std::string& path);
+
+/// An engine over one open file, whatever the engine is (running.hpp).
+class RunningEngine : public DurabilitySource {
+ public:
+  /// The id up to which every transaction is durable.
+  [[nodiscard]] virtual std::uint64_t durable_now() const noexcept = 0;
+  /// As Engine::checkpoint.
+  virtual Status checkpoint() = 0;
+  /// As Engine::close.
+  virtual Status close() = 0;
+  /// As Engine::stats.
+  virtual Stats stats() = 0;
+  /// The open file.
+  [[nodiscard]] virtual pool::OpenPool& file() noexcept = 0;
+  /// Whether the calling thread is in a transaction of it.
+  [[nodiscard]] virtual bool inside() = 0;
+  /// Why the pool refuses work: 0, or bits of EngineBase.
+  [[nodiscard]] virtual std::uint32_t state() const noexcept = 0;
+  /// Throws error(closed) in a forked child.
+  virtual void must_be_own() const = 0;
+  /// What runs transactions of an engine that was chosen at opening; null for one that is compiled
+  /// in.
+  [[nodiscard]] virtual engine::DynamicRunner* runner() noexcept = 0;
+};
+
+}  // namespace detail
+
+/// What every open pool can do besides transactions. Pool<Root> has these calls.
+class PoolBase {
+ public:
+  PoolBase(const PoolBase&) = delete;
+  PoolBase& operator=(const PoolBase&) = delete;
+
+  /// Checkpoints, marks the pool clean, and refuses work from then on. Receipts stay valid. Throws
+  /// perdure::error when it could not (io, or invalid inside a transaction), or std::bad_alloc.
+  /// What was acknowledged is kept even then: by the destructor, or by the next opening's recovery.
+  CloseReport close();
+  /// Throws std::bad_alloc.
+  [[nodiscard]] Stats stats();
+  /// Returns the id up to which every transaction is durable. Throws error(closed) in a forked
+  /// child, and nothing else.
+  [[nodiscard]] std::uint64_t durable_id();
+  /// Takes a checkpoint: the data region receives everything that is durable, and the log is
+  /// truncated, while transactions run. Throws perdure::error (io, invalid inside a transaction,
+  /// busy as update()), and std::bad_alloc: the log is then as it was, or partly truncated.
+  void checkpoint();
+  /// The pool's header (perdure/pool/format.hpp): identity, sizes, format. Valid while the pool is
+  /// open.
+  [[nodiscard]] const pool::Header& header();
+  /// The open file behind the pool (perdure/pool/open_pool.hpp), for tools and tests. Valid while
+  /// the pool is open.
+  [[nodiscard]] pool::OpenPool& file();
+  /// The name of the engine instance that the pool runs: "shadow". Valid for ever.
+  [[nodiscard]] std::string_view engine_name() const noexcept { return name_; }
+
+ protected:
+  PoolBase() = default;
+  PoolBase(PoolBase&& other) noexcept;
+  PoolBase& operator=(PoolBase&& other) noexcept;
+  /// Closes the pool if close() was not called; a failure then is not reported (the next opening
+  /// recovers).
+  ~PoolBase();
+
+  /// Opens the pool with an engine of the registry, and takes it. `medium` is taken over; null: the
+  /// path is opened. The file is left only after keep().
+  Status open_registered(const std::string& path, const Options& options,
+                         const detail::RootType& root, medium::Medium* medium, bool fresh);
+  /// Takes what was opened: how it was, and the engine over it.
+  void take(const detail::Opened& opened, const Options& options,
+            std::unique_ptr<detail::RunningEngine> running);
+  /// Leaves a new pool's file where it is.
+  void keep();
+  /// Closes the pool as the destructor does.
+  void shut() noexcept;
+  /// The address and the size of the data region.
+  [[nodiscard]] const std::byte* data();
+  [[nodiscard]] std::uint64_t data_bytes();
+  /// Compares what the root's containers own with the heap.
+  [[nodiscard]] CheckReport compare(OwnedBlocks owned);
+  /// Returns when transaction `id` is durable; throws where it can't become so.
+  void wait_for(std::uint64_t id) { running_->wait_durable(id).or_throw(); }
+  /// The receipts' pool.
+  [[nodiscard]] detail::DurabilitySource* source() const noexcept { return running_.get(); }
+
+  /// The engine and the file.
+  std::unique_ptr<detail::RunningEngine> running_;
+  /// What runs transactions, where the engine was chosen at opening.
+  engine::DynamicRunner* runner_ = nullptr;
+  /// The root object's address.
+  std::byte* root_ = nullptr;
+  /// The instance's name: a literal.
+  std::string_view name_;
+  /// Of an update() that names none.
+  Durability durability_ = Durability::durable;
+  /// No transaction has ever committed in the pool.
+  bool empty_ = false;
+};
+
+}  // namespace perdure

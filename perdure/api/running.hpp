@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Running<Instance>: an engine over one open file, with the engine's type. Sources that run
+// transactions of one engine include it; programs see RunningEngine (pool_base.hpp).
+//
+// Thread safety: as Pool's calls.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "perdure/api/open.hpp"
+#include "perdure/api/pool_base.hpp"
+#include "perdure/base/thread_slot.hpp"
+#include "perdure/engine/engine_base.hpp"
+
+namespace perdure::detail {
+
+/// One engine instance over one open file.
+template <class Instance>
+class Running final : public RunningEngine {
+ public:
+  using Engine = typename Instance::type;
+  explicit Running(Opened opened)
+      : file_(std::move(opened.file)),
+        engine(std::make_unique<Engine>(*file_, opened.config, opened.recovery)),
+        completions_([this](std::uint64_t id) { return wait_durable(id); }) {}
+
+  Status wait_durable(std::uint64_t id) override {
+    if (inherited()) return engine->core().why();
+    if (id <= closed_at()) return {};
+    Status s = base::ensure_thread_slot();
+    return s.ok() ? engine->wait(id) : s;
+  }
+  [[nodiscard]] std::uint64_t durable_now() const noexcept override {
+    const std::uint64_t closed = closed_at();
+    return closed != 0 ? closed : engine->durable_id();
+  }
+  /// `id` is that of a transaction whose update() has returned. In the strict order that
+  /// transaction is durable, although an older one may not be so yet.
+  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override {
+    return !inherited() && (engine->strict() || durable_now() >= id);
+  }
+  void when_durable(std::uint64_t id, std::function<void(Status)> f) override {
+    if (inherited()) return f(engine->core().why());
+    if (is_durable(id)) return f(Status());
+    completions_.add(id, std::move(f));
+  }
+  Status checkpoint() override {
+    Status s = base::ensure_thread_slot();
+    return s.ok() ? engine->checkpoint() : s;
+  }
+  Status close() override {
+    if (Status s = base::ensure_thread_slot(); !s.ok()) return s;
+    const std::uint64_t last = engine->stats().last_id;
+    Status s = engine->close();
+    // Where ids are commit timestamps, an update that changed nothing may have returned an id above
+    // the last one drawn: everything up to it is durable now.
+    if (s.ok()) closed_at_.store(std::max(last, engine->durable_id()), std::memory_order_release);
+    return s;
+  }
+  Stats stats() override { return engine->stats(); }
+  [[nodiscard]] pool::OpenPool& file() noexcept override { return *file_; }
+  [[nodiscard]] bool inside() override { return engine->transaction().inside(); }
+  [[nodiscard]] std::uint32_t state() const noexcept override { return engine->core().state(); }
+  [[nodiscard]] perdure::engine::DynamicRunner* runner() noexcept override {
+    if constexpr (requires { engine->runner(); })
+      return &engine->runner();
+    else
+      return nullptr;
+  }
+  /// Returns whether this is a forked child's copy. Its threads, mapping and descriptors are the
+  /// parent's, and another of the parent's threads may have held any of its mutexes: nothing of it
+  /// is used except state() and why(), and it is never destroyed.
+  [[nodiscard]] bool inherited() const noexcept { return engine->core().forked(); }
+  void must_be_own() const override {
+    if (inherited()) engine->core().refuse();
+  }
+
+ private:
+  std::unique_ptr<pool::OpenPool> file_;
+
+ public:
+  std::unique_ptr<Engine> engine;
+
+ private:
+  // Acquire: pairs with the release in close().
+  [[nodiscard]] std::uint64_t closed_at() const noexcept {
+    return closed_at_.load(std::memory_order_acquire);
+  }
+  std::atomic<std::uint64_t> closed_at_{0};
+  Completions completions_;  // last: its thread ends first
+};
+
+}  // namespace perdure::detail
