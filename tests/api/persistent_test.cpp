@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/perdure.hpp"
 
 namespace {
@@ -33,6 +34,7 @@ struct Root {
   ptr<Node> head;
 };
 
+template <class Engines>
 class Persistent : public testing::Test {
  protected:
   Persistent() {
@@ -41,18 +43,21 @@ class Persistent : public testing::Test {
     options.creation.max_size = 64 << 20;
     options.creation.log_size = 1 << 20;
     options.medium = "emulated";
-    pool_.emplace(perdure::Pool<Root>::open(path_, options));
+    pool_.emplace(perdure::Pool<Root, Engines>::open(path_, options));
   }
   ~Persistent() override {
     pool_.reset();
     std::filesystem::remove(path_);
   }
   std::string path_ = testing::TempDir() + "persistent-" + std::to_string(::getpid()) + ".pool";
-  std::optional<perdure::Pool<Root>> pool_;
+  std::optional<perdure::Pool<Root, Engines>> pool_;
 };
 
-TEST_F(Persistent, AFieldIsReadAndWrittenInOneExpression) {
-  pool_->update([](auto& tx, Root& root) {
+using Engines = testing::Types<perdure::default_engines, perdure::engines<perdure::shadow>>;
+TYPED_TEST_SUITE(Persistent, Engines);
+
+TYPED_TEST(Persistent, AFieldIsReadAndWrittenInOneExpression) {
+  this->pool_->update([](auto& tx, Root& root) {
     tx(root.a) = 3;
     const std::uint64_t old = tx(root.a);
     tx(root.a) = 5;
@@ -82,8 +87,8 @@ TEST_F(Persistent, AFieldIsReadAndWrittenInOneExpression) {
   });
 }
 
-TEST_F(Persistent, APointerIsFollowedInOneExpression) {
-  pool_->update([](auto& tx, Root& root) {
+TYPED_TEST(Persistent, APointerIsFollowedInOneExpression) {
+  this->pool_->update([](auto& tx, Root& root) {
     tx(root.head) = perdure::make<Node>(tx, 1U, tx(root.head));
     tx(root.head) = perdure::make<Node>(tx, 2U, tx(root.head));
     EXPECT_EQ(tx.read(tx(root.head)->value), 2U);
@@ -96,21 +101,23 @@ TEST_F(Persistent, APointerIsFollowedInOneExpression) {
   });
 }
 
-TEST_F(Persistent, AFieldIsReturnedAsItsValue) {
-  const auto first = pool_->update([](auto& tx, Root& root) {
+TYPED_TEST(Persistent, AFieldIsReturnedAsItsValue) {
+  const auto first = this->pool_->update([](auto& tx, Root& root) {
     tx(root.a) = 8;
     return tx(root.a);
   });
   static_assert(std::is_same_v<decltype(first), const perdure::Receipt<std::uint64_t>>);
   EXPECT_EQ(first.value(), 8U);
-  EXPECT_EQ(pool_->update([](auto& tx, Root& root) { return tx(root.a) = 9; }).value(), 9U);
-  EXPECT_EQ(pool_->update([](auto& tx, Root& root) { return tx(root.a)++; }).value(), 9U);
-  EXPECT_EQ(pool_->update(perdure::async, [](auto& tx, Root& root) { return tx(root.a); }).value(),
-            10U);
-  EXPECT_EQ(pool_->try_update([](auto& tx, Root& root) { return tx(root.a); }).value().value(),
-            10U);
-  EXPECT_EQ(pool_->view([](auto& tx, const Root& root) { return tx(root.a); }), 10U);
-  const auto colour = pool_->update([](auto& tx, Root& root) { return tx(root.colour); });
+  EXPECT_EQ(this->pool_->update([](auto& tx, Root& root) { return tx(root.a) = 9; }).value(), 9U);
+  EXPECT_EQ(this->pool_->update([](auto& tx, Root& root) { return tx(root.a)++; }).value(), 9U);
+  EXPECT_EQ(
+      this->pool_->update(perdure::async, [](auto& tx, Root& root) { return tx(root.a); }).value(),
+      10U);
+  EXPECT_EQ(
+      this->pool_->try_update([](auto& tx, Root& root) { return tx(root.a); }).value().value(),
+      10U);
+  EXPECT_EQ(this->pool_->view([](auto& tx, const Root& root) { return tx(root.a); }), 10U);
+  const auto colour = this->pool_->update([](auto& tx, Root& root) { return tx(root.colour); });
   EXPECT_TRUE(colour.value() == Colour::red);
 }
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/api/erased.hpp"
 #include "perdure/engine/workload_trace.hpp"
 #include "tests/engine/suite.hpp"
@@ -277,7 +278,7 @@ TEST(RecorderFile, NamesAndErrors) {
   Options o = options_for(scratch);
   o.trace = scratch.path("no/such/folder");
   EXPECT_EQ(Code::not_found, Recorded::try_open(scratch.path("a"), o).code());
-  EXPECT_EQ(Code::invalid, (Pool<Root>::try_open(scratch.path("b"), o).code()));
+  EXPECT_EQ(Code::invalid, (Pool<Root, engines<shadow>>::try_open(scratch.path("b"), o).code()));
   EXPECT_FALSE(std::filesystem::exists(scratch.path("b")));
   o.trace.clear();
   ::setenv("PERDURE_TRACE", scratch.path("%p.trace").c_str(), 1);

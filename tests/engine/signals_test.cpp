@@ -4,6 +4,7 @@
 // blocks, as it finds it and as /proc says, and that the thread which started them has its mask
 // back.
 #include "perdure/base/signals.hpp"
+#include "perdure/api/open.hpp"
 
 #include <dirent.h>
 #include <signal.h>
