@@ -271,6 +271,9 @@ class Pool<Root, engines<any_engine>> : public TypedPool<Pool<Root, engines<any_
   }
   template <class F>
   auto run_update(Durability durability, F& f) {
+    static_assert(std::is_invocable_v<F&, tx&, Root&>,
+                  "perdure: update()'s lambda can't be called with a perdure::tx& (or `auto& tx`) "
+                  "and the root of this pool");
     using R = detail::outside<std::invoke_result_t<F&, tx&, Root&>>;
     static_assert(detail::leaves_a_transaction<R>,
                   "perdure: update()'s lambda must not return a pool pointer, reference or "
@@ -288,6 +291,9 @@ class Pool<Root, engines<any_engine>> : public TypedPool<Pool<Root, engines<any_
   }
   template <class F>
   auto run_view(Durability durability, F& f) {
+    static_assert(std::is_invocable_v<F&, rtx&, const Root&>,
+                  "perdure: view()'s lambda can't be called with a perdure::rtx& (or `auto& tx`) "
+                  "and the const root of this pool");
     using R = std::invoke_result_t<F&, rtx&, const Root&>;
     static_assert(detail::leaves_a_transaction<R>,
                   "perdure: view()'s lambda must not return a pool pointer, reference or cursor, "

@@ -3,6 +3,7 @@
 //
 // A pool that no engine may open.
 #include "../common.hpp"
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/engine/undo/instances.hpp"
 
 #ifdef PERDURE_CONTROL
