@@ -21,14 +21,21 @@ struct Bank {
 constexpr std::uint64_t accounts = 1000;
 constexpr std::int64_t each = 100;
 
-// Sums all accounts: one consistent state, whatever the other threads do meanwhile.
-std::int64_t total(perdure::Pool<Bank>& pool) {
-  return pool.view([](auto& tx, const Bank& bank) {
-    // A lambda may run more than once: what it collects is declared inside it
-    std::int64_t sum = 0;
-    bank.accounts.for_each(tx, [&](std::uint64_t, std::int64_t balance) { sum += balance; });
-    return sum;
-  });
+// What takes part in a transaction is an ordinary function. This one only reads.
+std::int64_t total(perdure::rtx& tx, const Bank& bank) {
+  std::int64_t sum = 0;
+  bank.accounts.for_each(tx, [&](std::uint64_t, std::int64_t balance) { sum += balance; });
+  return sum;
+}
+
+// Returns whether there was enough money.
+bool transfer(perdure::tx& tx, Bank& bank, std::uint64_t from, std::uint64_t to,
+              std::int64_t amount) {
+  if (bank.accounts.find(tx, from) < amount) return false;
+  bank.accounts.update(tx, from, [&](auto& balance) { balance -= amount; });
+  bank.accounts.update(tx, to, [&](auto& balance) { balance += amount; });
+  tx(bank.transfers) += 1;
+  return true;
 }
 
 void move_money(perdure::Pool<Bank>& pool, unsigned seed) {
@@ -36,13 +43,8 @@ void move_money(perdure::Pool<Bank>& pool, unsigned seed) {
   for (int i = 0; i < 500; ++i) {
     const std::uint64_t from = random() % accounts, to = random() % accounts;
     const auto amount = static_cast<std::int64_t>(random() % 50);
-    pool.update([&](auto& tx, Bank& bank) {
-      if (bank.accounts.find(tx, from) < amount) return false;
-      bank.accounts.update(tx, from, [&](auto& balance) { balance -= amount; });
-      bank.accounts.update(tx, to, [&](auto& balance) { balance += amount; });
-      tx(bank.transfers) += 1;
-      return true;
-    });  // durable here
+    pool.update([&](auto& tx, Bank& bank) { return transfer(tx, bank, from, to, amount); });
+    // It is durable here.
   }
 }
 
@@ -60,7 +62,8 @@ int main(int argc, char** argv) {
     for (unsigned t = 0; t < 4; ++t)
       threads.emplace_back(move_money, std::ref(pool), std::random_device{}());
     for (auto& thread : threads) thread.join();
-    const std::int64_t sum = total(pool);
+    // One consistent state. A lambda may run more than once: what it collects is its own.
+    const auto sum = pool.view([](auto& tx, const Bank& bank) { return total(tx, bank); });
     const auto transfers = pool.view([](auto& tx, const Bank& bank) { return tx(bank.transfers); });
     const auto report = pool.close();
     std::printf("%llu transfers so far; %llu commits in this run shared %llu syncs\n",

@@ -106,10 +106,11 @@ class Pool<Root, engines<Instances...>>
   auto run_update(Durability durability, F& f) {
     return with([&](auto& running) {
       using Transaction = typename std::remove_reference_t<decltype(*running.engine)>::Transaction;
-      static_assert(std::is_invocable_v<F&, Tx<Transaction>&, Root&>,
-                    "perdure: update()'s lambda can't be called with the transaction and the root of "
-                    "this pool, whose engines are compiled in: it takes `auto& tx` (perdure::tx and "
-                    "perdure::rtx are the transactions of Pool<Root>)");
+      static_assert(
+          std::is_invocable_v<F&, Tx<Transaction>&, Root&>,
+          "perdure: update()'s lambda can't be called with the transaction and the root of "
+          "this pool, whose engines are compiled in: it takes `auto& tx` (perdure::tx and "
+          "perdure::rtx are the transactions of Pool<Root>)");
       using R = detail::outside<std::invoke_result_t<F&, Tx<Transaction>&, Root&>>;
       static_assert(detail::leaves_a_transaction<R>,
                     "perdure: update()'s lambda must not return a pool pointer, reference or "
@@ -140,10 +141,11 @@ class Pool<Root, engines<Instances...>>
   auto run_view(Durability durability, F& f) {
     return with([&](auto& running) {
       using Transaction = typename std::remove_reference_t<decltype(*running.engine)>::Transaction;
-      static_assert(std::is_invocable_v<F&, ReadTx<Transaction>&, const Root&>,
-                    "perdure: view()'s lambda can't be called with the transaction and the root of "
-                    "this pool, whose engines are compiled in: it takes `auto& tx` (perdure::tx and "
-                    "perdure::rtx are the transactions of Pool<Root>)");
+      static_assert(
+          std::is_invocable_v<F&, ReadTx<Transaction>&, const Root&>,
+          "perdure: view()'s lambda can't be called with the transaction and the root of "
+          "this pool, whose engines are compiled in: it takes `auto& tx` (perdure::tx and "
+          "perdure::rtx are the transactions of Pool<Root>)");
       using R = std::invoke_result_t<F&, ReadTx<Transaction>&, const Root&>;
       static_assert(detail::leaves_a_transaction<R>,
                     "perdure: view()'s lambda must not return a pool pointer, reference or cursor, "

@@ -44,6 +44,7 @@ namespace perdure {
 
 namespace detail {
 
+/// False, for a static_assert that fails where its template is used.
 template <class>
 inline constexpr bool always_false = false;
 
@@ -184,7 +185,9 @@ class TypedPool : public PoolBase {
 
  protected:
   TypedPool() = default;
+  /// Takes over an open pool.
   TypedPool(TypedPool&&) noexcept = default;
+  /// Closes this pool, and takes over the other.
   TypedPool& operator=(TypedPool&&) noexcept = default;
   ~TypedPool() = default;
   /// The root object.

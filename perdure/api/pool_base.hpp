@@ -98,7 +98,9 @@ class PoolBase {
 
  protected:
   PoolBase() = default;
+  /// Takes over an open pool.
   PoolBase(PoolBase&& other) noexcept;
+  /// Closes this pool, and takes over the other.
   PoolBase& operator=(PoolBase&& other) noexcept;
   /// Closes the pool if close() was not called; a failure then is not reported (the next opening
   /// recovers).
@@ -115,8 +117,9 @@ class PoolBase {
   void keep();
   /// Closes the pool as the destructor does.
   void shut() noexcept;
-  /// The address and the size of the data region.
+  /// The address of the data region.
   [[nodiscard]] const std::byte* data();
+  /// The size of the data region in bytes.
   [[nodiscard]] std::uint64_t data_bytes();
   /// Compares what the root's containers own with the heap.
   [[nodiscard]] CheckReport compare(OwnedBlocks owned);

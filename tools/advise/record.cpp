@@ -92,7 +92,7 @@ std::string record(const std::vector<std::string>& program, const TraceFolder& f
     if (trace->transactions > most) most = trace->transactions, found = entry.path();
   }
   constexpr std::string_view how =
-      "open its pool through perdure.h, or as Pool<Root, perdure::engines<perdure::any_engine>> "
+      "open its pool as Pool<Root> without a list of engines, or through perdure.h "
       "(docs/advise.md)";
   if (traces == 0)
     throw error(
