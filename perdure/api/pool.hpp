@@ -161,8 +161,9 @@ class TypedPool : public PoolBase {
   }
 
   /// As view(f), over data that may be damaged: no read leaves the pool, whatever its pointers say.
-  /// It is slower, because each address is checked first. `tx` is a perdure::rtx. Throws error(corrupt) where one leads out
-  /// of the data region, or where pointers lead in a circle.
+  /// It is slower, because each address is checked first. `tx` is a perdure::rtx. Throws
+  /// error(corrupt) where an address leads out of the data region, or where pointers lead in a
+  /// circle.
   template <class F>
   auto checked_view(F&& f) {
     return view([&](auto& tx, const Root& root) {

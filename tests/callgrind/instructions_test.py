@@ -66,7 +66,8 @@ def main():
     else:
         for row in rows:
             mark = "" if row["instructions"] <= row["limit"] else "  ABOVE"
-            print(f"{row['engine']:9} {row['kind']:10} {row['instructions']:8.1f} of at most {row['limit']}{mark}")
+            print(f"{row['engine']:9} {row['kind']:10} {row['instructions']:8.1f} "
+                  f"of at most {row['limit']}{mark}")
     return 0 if all(row["instructions"] <= row["limit"] for row in rows) else 1
 
 
