@@ -4,6 +4,9 @@
 // after any crash.
 //
 // This header includes the C++ interface: pools, transactions, persistent fields, containers.
+// Containers that fewer programs use are included by their own headers, under perdure/container/:
+// set.hpp, hash_set.hpp, multimap.hpp, deque.hpp, priority_queue.hpp, hooked_list.hpp; erase_if.hpp
+// has erase_if() of all containers.
 // README.md has a program of ten lines.
 #pragma once
 

@@ -157,11 +157,13 @@ class list {
   }
 
   /// Calls f(T&), which changes the element at `where`. REQUIRES: `where` is true. Throws
-  /// error(invalid) if its element was erased.
+  /// error(invalid) if its element was erased, or if f erases it.
   template <class Tx, class F>
   void update(Tx& tx, const cursor& where, F&& f) {
     detail::require_update<Tx>();
-    Stored::change(tx, where.element()->value, f);
+    Node* const node = where.element();
+    const detail::being_changed changing(node);
+    Stored::change(tx, node->value, f);
   }
 
   /// Removes the first element and returns it; nothing where there is none. An object in the pool
@@ -297,6 +299,7 @@ class list {
   /// Updates the cursors at `node`, before it is dropped.
   void leave(const Node* node, Node* next) const {
     if (!detail::live_cursor::any()) return;
+    detail::being_changed::refuse(node);
     detail::live_cursor::each(this, [&](detail::live_cursor& live) {
       auto& c = static_cast<cursor&>(live);
       if (c.node_ != node) return;

@@ -192,6 +192,25 @@ class alignas(64) table {
     return removed;
   }
 
+  /// Removes the rows for which pred(const T&) is true. Returns how many.
+  template <class Tx, class F>
+  std::uint64_t erase_if(Tx& tx, F pred) {
+    detail::require_update<Tx>();
+    std::uint64_t removed = 0;
+    for (auto at = parts_.first.rows.begin(tx); at; at.next(tx)) {
+      Row* const row = at.value(tx);
+      const T value = detail::row_ref<T, Tx>(tx, row).value();
+      const bool gone = [&] {
+        const detail::being_changed changing(this);
+        return static_cast<bool>(pred(value));
+      }();
+      if (!gone) continue;
+      remove(tx, row);
+      ++removed;
+    }
+    return removed;
+  }
+
   /// Removes all rows, in this transaction: empty a very large table with clear_some.
   template <class Tx>
   void clear(Tx& tx) {

@@ -21,6 +21,8 @@
 
 #include "perdure/api/layout.hpp"
 #include "perdure/api/persistent.hpp"
+#include "perdure/container/compact.hpp"
+#include "perdure/container/live_cursor.hpp"
 #include "perdure/container/segments.hpp"
 #include "perdure/container/stored.hpp"
 
@@ -90,11 +92,14 @@ class vector {
     Stored::assign(tx, *checked(tx, i), value);
   }
 
-  /// Calls f(T&), which changes the element.
+  /// Calls f(T&), which changes the element. Throws error(invalid) if f removes elements of this
+  /// vector.
   template <class Tx, class F>
   void update(Tx& tx, std::uint64_t i, F&& f) {
     detail::require_update<Tx>();
-    Stored::change(tx, *checked(tx, i), f);
+    Field& field = *checked(tx, i);
+    const detail::being_changed changing(this);
+    Stored::change(tx, field, f);
   }
 
   /// Adds an element at the end. Logs the element and the size.
@@ -116,6 +121,7 @@ class vector {
     detail::require_update<Tx>();
     const std::uint64_t n = size(tx);
     if (n == 0) detail::bad_index(0, 0);
+    refuse_removal();
     const Raw raw = tx.read(*slots_.at(tx, n - 1));
     const auto remove = [&] {
       Stored::drop(tx, raw);
@@ -171,6 +177,7 @@ class vector {
     detail::require_update<Tx>();
     const std::uint64_t old = size(tx);
     if (n == old) return;
+    if (n < old) refuse_removal();
     if (n > old) {
       reserve(tx, n);
       fill(tx, old, n, value);
@@ -192,10 +199,25 @@ class vector {
     for (std::uint64_t i = n - 1; !slots_.holds(tx, i); i >>= 1) slots_.grow(tx, i, n);
   }
 
+  /// Removes the elements for which pred(value) is true; the others move up, in their order. Returns
+  /// how many it removed. A cursor stays at its index.
+  template <class Tx, class F>
+  std::uint64_t erase_if(Tx& tx, F pred) {
+    detail::require_update<Tx>();
+    const std::uint64_t n = size(tx);
+    const std::uint64_t left = detail::compact<Stored>(
+        tx, n, this, [&](std::uint64_t i) -> Field& { return *slots_.at(tx, i); }, pred);
+    if (left == n) return 0;
+    tx.write(size_, left);
+    slots_.trim(tx, left);
+    return n - left;
+  }
+
   /// Removes all elements and frees all memory.
   template <class Tx>
   void clear(Tx& tx) {
     detail::require_update<Tx>();
+    refuse_removal();
     const std::uint64_t n = size(tx);
     drop(tx, 0, n);
     slots_.clear(tx);
@@ -316,6 +338,10 @@ class vector {
     tx.write(size_, n + 1);
   }
 
+  /// Called before elements are removed: the function of an update() must not.
+  void refuse_removal() const {
+    if (detail::live_cursor::any()) detail::being_changed::refuse(this);
+  }
   template <class Tx>
   Field* checked(Tx& tx, std::uint64_t i) const {
     const std::uint64_t n = tx.read(size_);

@@ -177,5 +177,6 @@ std::vector<Row> explore_sequences(const Budget& budget);
 std::vector<Row> explore_churn(const Budget& budget);
 std::vector<Row> explore_growth(const Budget& budget);
 std::vector<Row> explore_tables(const Budget& budget);
+std::vector<Row> explore_containers(const Budget& budget);
 
 }  // namespace perdure::conformance

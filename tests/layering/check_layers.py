@@ -36,7 +36,8 @@ LAYERS = {
     "value": (6, ("base", "api"),
               "how plain structs, sequences and other C++ values lie in a pool"),
     "container": (7, ("api", "value"),
-                  "vector, string, hash_map, map, rb_tree, list, queue, box, table"),
+                  "vector, string, hash_map, map, rb_tree, list, queue, box, table, set, hash_set, "
+                  "multimap, deque, priority_queue, hooked_list"),
 }
 # Folders beside perdure/, each a target of its own over the library: what it may include of
 # perdure/, what it is. Nothing in perdure/ includes from them.
