@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "perdure/api/persistent.hpp"
 #include "perdure/container/btree_node.hpp"
@@ -42,6 +43,8 @@ class btree {
   using InnerKind = typename N::InnerKind;
   using RawKey = typename N::RawKey;
   using RawValue = typename N::RawValue;
+  /// Whether lower_bound() takes a bound of a number of parts.
+  static constexpr bool finds_prefixes = has_prefixes<K>;
   using key_arg = typename Key::arg;
   using value_arg = typename Value::arg;
 
@@ -74,12 +77,13 @@ class btree {
   /// Returns the first entry whose key is not below `key`.
   template <class Tx>
   [[nodiscard]] Place lower_bound(Tx& tx, key_arg key) const {
-    Place place;
-    place.leaf = descend(tx, key, nullptr);
-    if (place.leaf == nullptr) return place;
-    place.order = tx.read(place.leaf->order);
-    place.at = N::lower(tx, place.leaf, place.order, key);
-    return settled(tx, place);
+    return place_of(tx, key);
+  }
+  /// Returns the first entry that is not before a bound that has a number of parts (key_bound.hpp).
+  template <class Tx, class B>
+    requires std::is_same_v<B, key_bound<K>>
+  [[nodiscard]] Place lower_bound(Tx& tx, const B& bound) const {
+    return place_of(tx, bound);
   }
   template <class Tx>
   [[nodiscard]] Place first(Tx& tx) const {
@@ -215,6 +219,16 @@ class btree {
   }
 
  private:
+  template <class Tx, class Bound>
+  [[nodiscard]] Place place_of(Tx& tx, const Bound& bound) const {
+    Place place;
+    place.leaf = descend(tx, bound, nullptr);
+    if (place.leaf == nullptr) return place;
+    place.order = tx.read(place.leaf->order);
+    place.at = N::lower(tx, place.leaf, place.order, bound);
+    return settled(tx, place);
+  }
+
   /// Returns `place`, or the next leaf's first entry when it is past its leaf's last.
   template <class Tx>
   [[nodiscard]] static Place settled(Tx& tx, Place place) {
@@ -268,8 +282,8 @@ class btree {
     return reinterpret_cast<std::uintptr_t>(leaf) >> 4;
   }
 
-  template <class Tx>
-  Node* descend(Tx& tx, key_arg key, Step* path) const {
+  template <class Tx, class Bound>
+  Node* descend(Tx& tx, const Bound& key, Step* path) const {
     Node* node = tx.read(root_);
     for (std::uint64_t level = tx.read(height_); level > 1; --level) {
       const Order order = tx.read(node->order);

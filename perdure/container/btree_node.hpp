@@ -29,7 +29,6 @@ struct btree_node {
   using Value = stored<V>;
   using RawKey = typename Key::raw;
   using RawValue = typename Value::raw;
-  using key_arg = typename Key::arg;
   using Order = slot_order<Capacity>;
 
   struct Node {
@@ -53,8 +52,8 @@ struct btree_node {
   static auto& children(Node* node) { return reinterpret_cast<Inner*>(node)->child; }
 
   /// Returns the position of the first key that is not below `key`.
-  template <class Tx>
-  static unsigned lower(Tx& tx, const Node* node, const Order& order, key_arg key) {
+  template <class Tx, class Bound>
+  static unsigned lower(Tx& tx, const Node* node, const Order& order, const Bound& key) {
     unsigned at = 0, n = order.count();
     while (n > 0) {
       const unsigned half = n / 2;
@@ -65,8 +64,8 @@ struct btree_node {
     return at;
   }
   /// Returns the position of the first key above `key`: that of the child that `key` belongs to.
-  template <class Tx>
-  static unsigned upper(Tx& tx, const Node* node, const Order& order, key_arg key) {
+  template <class Tx, class Bound>
+  static unsigned upper(Tx& tx, const Node* node, const Order& order, const Bound& key) {
     unsigned at = 0, n = order.count();
     while (n > 0) {
       const unsigned half = n / 2;

@@ -13,9 +13,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include "perdure/container/key_bound.hpp"
 #include "perdure/container/live_cursor.hpp"
 #include "perdure/container/ordered_range.hpp"
 #include "perdure/container/stored.hpp"
@@ -153,6 +155,8 @@ class ordered {
     using transaction_bound = void;
     /// The type of the map's keys.
     using key_type = K;
+    /// Where a range begins or ends.
+    using bound_type = key_bound<K>;
     /// A cursor of no map.
     cursor() : live_cursor(nullptr, false) {}
     /// Whether the cursor is at an element, or where one was erased.
@@ -207,16 +211,16 @@ class ordered {
     [[nodiscard]] bool there_now(Tx& tx) const {
       return now(tx).there();
     }
-    /// Whether the key of the element where it is now is less than `key`.
+    /// Whether the element where it is now is before the bound.
     template <class Tx>
-    [[nodiscard]] bool below_now(Tx& tx, key_arg key) const {
-      return Key::less(tx, now(tx).key_field(), key);
+    [[nodiscard]] bool below_now(Tx& tx, const bound_type& bound) const {
+      return is_below(tx, now(tx).key_field(), bound);
     }
-    /// Goes to the first element whose key is not below `key`.
+    /// Goes to the first element that is not before the bound.
     template <class Tx>
-    void seek(Tx& tx, key_arg key) {
+    void seek(Tx& tx, const bound_type& bound) {
       key_.reset();
-      place_ = static_cast<const ordered*>(this->container())->tree_.lower_bound(tx, key);
+      place_ = static_cast<const ordered*>(this->container())->place_of(tx, bound);
     }
 
    private:
@@ -312,6 +316,29 @@ class ordered {
     return ordered_range<Tx, cursor, Element>(
         tx, first, first && first.below(tx, to) ? lower_bound(tx, to) : first, K(from), K(to));
   }
+  /// The same, between bounds.
+  template <class Element, class Tx>
+  [[nodiscard]] auto range_between(Tx& tx, const key_bound<K>& from, const key_bound<K>& to) const {
+    cursor first(this, place_of(tx, from), !Tx::read_only);
+    return ordered_range<Tx, cursor, Element>(
+        tx, first,
+        first && first.below_now(tx, to) ? cursor(this, place_of(tx, to), !Tx::read_only) : first,
+        from, to);
+  }
+  /// The elements of a map whose key, a pair or a tuple, begins with these parts.
+  template <class Tx, class... Parts>
+  [[nodiscard]] auto starting_with(Tx& tx, const Parts&... parts) const
+    requires(has_prefixes<K>)
+  {
+    static_assert(Tree::finds_prefixes,
+                  "perdure: an rb_tree finds no keys by their first parts: use perdure::map");
+    static_assert(sizeof...(Parts) > 0 && sizeof...(Parts) < std::tuple_size_v<K>,
+                  "perdure::map::starting_with: give it the first parts of the key, in order, and "
+                  "not all of them: find(tx, key) takes a whole key");
+    const K key = key_beginning_with<K>(parts...);
+    return range_between<pair_of>(tx, key_bound<K>(key, sizeof...(Parts), false),
+                                  key_bound<K>(key, sizeof...(Parts), true));
+  }
   /// The elements whose key begins with `text`.
   template <class Tx>
   [[nodiscard]] auto prefix(Tx& tx, std::string_view text) const
@@ -364,6 +391,21 @@ class ordered {
   }
 
  private:
+  /// The first element that is not before the bound.
+  template <class Tx>
+  [[nodiscard]] typename Tree::Place place_of(Tx& tx, const key_bound<K>& bound) const {
+    if constexpr (Tree::finds_prefixes) {
+      if (bound.parts != 0) return tree_.lower_bound(tx, bound);
+    }
+    return tree_.lower_bound(tx, bound.key);
+  }
+  template <class Tx, class Field>
+  [[nodiscard]] static bool is_below(Tx& tx, const Field& field, const key_bound<K>& bound) {
+    if constexpr (Tree::finds_prefixes) {
+      if (bound.parts != 0) return Key::less(tx, field, bound);
+    }
+    return Key::less(tx, field, bound.key);
+  }
   template <class Tx>
   static std::optional<std::pair<K, value_kept>> at(Tx& tx, const typename Tree::Place& place) {
     if (!place.there()) return std::nullopt;

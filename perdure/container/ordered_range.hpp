@@ -37,7 +37,7 @@ class ordered_range : public std::ranges::view_interface<ordered_range<Tx, Curso
   /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
   using transaction_bound = void;
   /// Where a range begins or ends; nothing: with the map.
-  using Bound = std::optional<typename Cursor::key_type>;
+  using Bound = std::optional<typename Cursor::bound_type>;
 
   class iterator {
    public:

@@ -50,6 +50,8 @@ class rb {
   };
 
  public:
+  /// Whether lower_bound() takes a bound of a number of parts (key_bound.hpp).
+  static constexpr bool finds_prefixes = false;
   struct Place {
     Node* node = nullptr;
     [[nodiscard]] bool there() const noexcept { return node != nullptr; }

@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "perdure/api/hash.hpp"
 #include "perdure/api/layout.hpp"
 #include "perdure/api/persistent.hpp"
+#include "perdure/container/key_bound.hpp"
 #include "perdure/value/access.hpp"
 #include "perdure/value/image.hpp"
 #include "perdure/value/order.hpp"
@@ -91,6 +93,17 @@ struct stored_image {
     const raw image = tx.read(f);
     return value::compare(reader, type(), image.bytes, &key);
   }
+  /// The same, of a bound that has a number of parts (key_bound.hpp).
+  template <class Tx>
+  static bool less(Tx& tx, const field& f, const key_bound<T>& bound) {
+    const int found = compare_parts(tx, f, bound);
+    return found < 0 || (found == 0 && bound.behind);
+  }
+  template <class Tx>
+  static bool above(Tx& tx, const field& f, const key_bound<T>& bound) {
+    const int found = compare_parts(tx, f, bound);
+    return found > 0 || (found == 0 && !bound.behind);
+  }
   static std::uint64_t hash(arg key) {
     if constexpr (requires { typename perdure::hash<T>::by_its_bytes; })
       return value::hash_of(type(), &key);
@@ -113,6 +126,19 @@ struct stored_image {
 
  private:
   static const value::Type& type() { return value::type_of<T>(); }
+  template <class Tx>
+  static int compare_parts(Tx& tx, const field& f, const key_bound<T>& bound) {
+    value::ReaderOver<Tx> reader(tx);
+    const raw image = tx.read(f);
+    const auto* const object = reinterpret_cast<const std::byte*>(std::addressof(bound.key));
+    for (unsigned i = 0; i < bound.parts; ++i) {
+      const value::Part& part = type().parts[i];
+      const int found =
+          value::compare(reader, *part.type, image.bytes + part.at, object + part.in_object);
+      if (found != 0) return found;
+    }
+    return 0;
+  }
 };
 
 /// A struct T as a record.

@@ -32,7 +32,8 @@
 namespace perdure {
 
 /// A table in a pool. T is a plain struct; `Key` is key<&T::member> or ordered_key<&T::member>;
-/// `Others` are indexed, indexed_descending, unique and expires.
+/// `Others` are indexed, indexed_descending, unique and expires. All but expires may have several
+/// members: their values are a std::tuple as a key, also std::tie(a, b).
 ///
 /// Each call takes the transaction first. Calls that change the table need an update()'s `tx` (they
 /// do not compile with a view's) and throw error(exists) where a row would share a unique member
@@ -88,42 +89,62 @@ class alignas(64) table {
     if (!found) return std::nullopt;
     return detail::row_ref<T, Tx>(tx, *found);
   }
-  /// A copy of the row whose unique member has this value; nothing where there is none.
-  template <auto Member, class Tx>
-  [[nodiscard]] std::optional<T> one(
-      Tx& tx, typename stored_key<detail::member_type<Member>>::arg value) const {
-    const auto& part = this->part<Member>();
-    static_assert(std::remove_cvref_t<decltype(part)>::is_unique,
+  /// The same calls with the values of a key of several members: find(tx, a, b).
+  template <class Tx, class A, class B, class... More>
+  [[nodiscard]] bool contains(Tx& tx, const A& a, const B& b, const More&... more) const {
+    return contains(tx, whole_key(a, b, more...));
+  }
+  template <class Tx, class A, class B, class... More>
+  [[nodiscard]] std::optional<T> find(Tx& tx, const A& a, const B& b, const More&... more) const {
+    return find(tx, whole_key(a, b, more...));
+  }
+  template <class Tx, class A, class B, class... More>
+  [[nodiscard]] auto at(Tx& tx, const A& a, const B& b, const More&... more) const {
+    return at(tx, whole_key(a, b, more...));
+  }
+  /// A copy of the row whose unique members have these values; nothing where there is none:
+  /// `one<&T::mail>(tx, mail)`, `one<&T::a, &T::b>(tx, a, b)`.
+  template <auto... Members, class Tx>
+  [[nodiscard]] std::optional<T> one(Tx& tx, const detail::member_type<Members>&... values) const {
+    const auto& part = this->part<Members...>();
+    using Part = std::remove_cvref_t<decltype(part)>;
+    static_assert(Part::is_unique && detail::finds_by<Part, Members...>,
                   "perdure::table: rows may share this member: use by<&T::member>(tx, value)");
-    return copy(tx, part.rows.find(tx, value));
+    return copy(tx, part.rows.find(tx, Part::entry_of(values...)));
   }
 
-  /// The rows whose member has this value, oldest first.
-  template <auto Member, class Tx>
-  [[nodiscard]] auto by(Tx& tx, const detail::member_type<Member>& value) const {
-    const auto& index = this->index<Member>();
-    auto from = index.first_of(value), to = from;
-    std::get<1>(to) = ~std::uint64_t{0};
-    return index.rows.template range_as<detail::row_of<T>>(tx, from, to);
+  /// The rows whose member has this value, oldest first. Of an index of several members: the first
+  /// ones, and then the rows are in the order of the others: `by<&T::a>(tx, a)` of
+  /// indexed<&T::a, &T::b>.
+  template <auto... Members, class Tx>
+  [[nodiscard]] auto by(Tx& tx, const detail::member_type<Members>&... values) const {
+    const auto& part = this->part<Members...>();
+    using Part = std::remove_cvref_t<decltype(part)>;
+    static_assert(!detail::finds_by<Part, Members...> || !Part::is_unique,
+                  "perdure::table: no two rows share this member: use one<&T::member>(tx, value), "
+                  "or find(tx, key)");
+    const auto entry = Part::entry_of(values...);
+    using Bound = detail::key_bound<typename Part::entry>;
+    return part.rows.template range_between<detail::row_of<T>>(
+        tx, Bound(entry, sizeof...(Members), false), Bound(entry, sizeof...(Members), true));
   }
   /// The rows from one value of the member to another one, in the index's order; those of `to` are
-  /// not among them.
+  /// not among them. The member may be the first one of several.
   template <auto Member, class Tx>
   [[nodiscard]] auto range(Tx& tx, const detail::member_type<Member>& from,
                            const detail::member_type<Member>& to) const {
     const auto& part = this->part<Member>();
+    using Part = std::remove_cvref_t<decltype(part)>;
     require_order(part);
-    if constexpr (std::remove_cvref_t<decltype(part)>::is_unique) {
-      return part.rows.template range_as<detail::row_of<T>>(tx, from, to);
-    } else {
-      return part.rows.template range_as<detail::row_of<T>>(tx, part.first_of(from),
-                                                            part.first_of(to));
-    }
+    using Bound = detail::key_bound<typename Part::entry>;
+    constexpr unsigned parts = Part::is_unique && Part::count == 1 ? 0 : 1;
+    return part.rows.template range_between<detail::row_of<T>>(
+        tx, Bound(Part::entry_of(from), parts, false), Bound(Part::entry_of(to), parts, false));
   }
   /// All rows, in the order of the member's index.
-  template <auto Member, class Tx>
+  template <auto... Members, class Tx>
   [[nodiscard]] auto ordered(Tx& tx) const {
-    const auto& part = this->part<Member>();
+    const auto& part = this->part<Members...>();
     require_order(part);
     return detail::ordered_range<Tx, decltype(part.rows.begin(tx)), detail::row_of<T>>(
         tx, part.rows.begin(tx), part.rows.end(tx));
@@ -199,10 +220,12 @@ class alignas(64) table {
     std::uint64_t removed = 0;
     for (auto at = parts_.first.rows.begin(tx); at; at.next(tx)) {
       Row* const row = at.value(tx);
-      const T value = detail::row_ref<T, Tx>(tx, row).value();
+      T value{};
+      value::ReaderOver<Tx> reader(tx);
+      value::record::read(reader, type(), &row->record, std::addressof(value));
       const bool gone = [&] {
         const detail::being_changed changing(this);
-        return static_cast<bool>(pred(value));
+        return static_cast<bool>(pred(std::as_const(value)));
       }();
       if (!gone) continue;
       remove(tx, row);
@@ -252,39 +275,45 @@ class alignas(64) table {
     const detail::table_parts<Key, Others...> parts{};
     parts.each([&]<class Part>(const Part&) {
       out += "," + std::string(Part::word) + " ";
-      out += detail::part_at(Part::member).name;
+      out += Part::names();
     });
     return out + ">/1";
   }
 
  private:
   static const value::Type& type() { return value::type_of<T>(); }
+  /// audit() has a bit for each of so many numbers: 8 MiB.
+  static constexpr std::uint64_t audited_numbers = std::uint64_t{1} << 26;
 
-  /// The part that finds rows by a member.
-  template <auto Member>
+  /// The part that finds rows by these members: by them alone, or else the first one that finds them
+  /// by these and others.
+  template <auto... Members>
   [[nodiscard]] const auto& part() const {
-    constexpr bool there = (detail::finds_by<Member, KeyPart>() || ... ||
-                            detail::finds_by<Member, detail::table_part<Others>>());
+    constexpr bool exactly = (detail::finds_by<KeyPart, Members...> || ... ||
+                              detail::finds_by<detail::table_part<Others>, Members...>);
+    constexpr bool there = exactly || (detail::orders_by<KeyPart, Members...> || ... ||
+                                       detail::orders_by<detail::table_part<Others>, Members...>);
     static_assert(there,
                   "perdure::table: rows are not found by this member: declare it as indexed, "
-                  "indexed_descending, unique or expires");
-    return find_part<Member>(parts_);
+                  "indexed_descending, unique or expires; of several members, these must be the "
+                  "first ones, in order");
+    return find_part<exactly, Members...>(parts_);
   }
-  template <auto Member>
-  [[nodiscard]] const auto& index() const {
-    const auto& found = part<Member>();
-    static_assert(
-        !std::remove_cvref_t<decltype(found)>::is_unique,
-        "perdure::table: no two rows share this member: use one<&T::member>(tx, value), or "
-        "find(tx, key)");
-    return found;
-  }
-  template <auto Member, class First, class... Rest>
+  template <bool Exactly, auto... Members, class First, class... Rest>
   static const auto& find_part(const detail::table_parts<First, Rest...>& parts) {
-    if constexpr (detail::finds_by<Member, detail::table_part<First>>())
+    using Part = detail::table_part<First>;
+    if constexpr (Exactly ? detail::finds_by<Part, Members...>
+                          : detail::orders_by<Part, Members...>)
       return parts.first;
     else
-      return find_part<Member>(parts.rest);
+      return find_part<Exactly, Members...>(parts.rest);
+  }
+  /// The key of its members' values.
+  template <class... Values>
+  static key_type whole_key(const Values&... values) {
+    static_assert(sizeof...(Values) == KeyPart::count,
+                  "perdure::table: a look-up takes as many values as the key has members");
+    return key_type(values...);
   }
   template <class Part>
   static constexpr void require_order(const Part&) {
@@ -356,7 +385,7 @@ class alignas(64) table {
       if constexpr (Part::is_unique) {
         if (!part.holds(now)) return;
         const auto found = part.rows.find(tx, part.key_of(now, 0));
-        if (found && *found != row) detail::throw_not_unique(detail::part_at(Part::member).name);
+        if (found && *found != row) detail::throw_not_unique(Part::names());
       }
     });
   }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// table's audit(): whether its parts and its rows agree (TABLE-1 to TABLE-3). It takes memory for a
-// copy of all rows.
+// table's audit(): whether its parts and its rows agree (TABLE-1 to TABLE-3). It holds one row at a
+// time, and one bit for each of the first 2^26 numbers of rows: of later ones it finds two rows of
+// one number only where they share an index's value.
 // Thread safety: that of the transaction.
 #pragma once
 
-#include <map>
-#include <set>
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -21,46 +23,47 @@ std::vector<std::string> table<T, Key, Others...>::audit(Tx& tx) const {
   std::vector<std::string> problems;
   parts_.each([&]<class Part>(const Part& part) {
     for (const std::string& problem : part.rows.audit(tx))
-      problems.push_back("table, by " + std::string(detail::part_at(Part::member).name) + ": " +
-                         problem);
+      problems.push_back("table, by " + Part::names() + ": " + problem);
   });
   if (!problems.empty()) return problems;
 
-  std::map<const Row*, T> rows;
-  std::set<std::uint64_t> numbers;
+  // Each row is read once and looked up in every part. An entry for each, as many entries as rows:
+  // then no entry leads elsewhere.
   const std::uint64_t next = tx.read(next_);
-  for (auto at = parts_.first.rows.begin(tx); at; at.next(tx)) {
-    const Row* const row = at.value(tx);
+  std::vector<bool> given(std::min(next, audited_numbers));
+  std::array<std::uint64_t, 1 + sizeof...(Others)> wanted{};
+  for (auto at = parts_.first.rows.begin(tx); at && problems.size() < 8; at.next(tx)) {
+    Row* const row = at.value(tx);
+    const T value = detail::row_ref<T, Tx>(tx, row).value();
     std::uint64_t number = 0;
     tx.read_bytes(&number, &row->number, sizeof number);
-    if (!rows.emplace(row, detail::row_ref<T, Tx>(tx, row).value()).second)
-      problems.emplace_back("table: two keys lead to one row");
-    if (number >= next || !numbers.insert(number).second)
+    if (number >= next || (number < given.size() && given[number]))
       problems.push_back("table: a row has number " + std::to_string(number) +
                          ", which is another row's or was never given");
-    if (problems.size() >= 8) return problems;
+    else if (number < given.size())
+      given[number] = true;
+    if (!detail::same_key(at.key(tx), KeyPart::key_of(value, number)))
+      problems.push_back("table, by " + KeyPart::names() + ": the entry of row " +
+                         std::to_string(number) + " has another key than the row");
+    std::size_t index = 0;
+    parts_.each([&]<class Part>(const Part& part) {
+      std::uint64_t& expected = wanted[index++];
+      if (!part.holds(value)) return;
+      ++expected;
+      const auto found = part.rows.find(tx, part.key_of(value, number));
+      if (found != row && problems.size() < 8)
+        problems.push_back("table, by " + Part::names() + ": found " +
+                           (found ? "another row" : "nothing") + " by the member of row " +
+                           std::to_string(number) + ", expected that row");
+    });
   }
+  if (!problems.empty()) return problems;
+  std::size_t index = 0;
   parts_.each([&]<class Part>(const Part& part) {
-    const std::string name = "table, by " + std::string(detail::part_at(Part::member).name);
-    std::uint64_t wanted = 0;
-    for (const auto& [row, value] : rows) wanted += part.holds(value) ? 1 : 0;
-    if (part.rows.size(tx) != wanted) {
-      problems.push_back(name + ": found " + std::to_string(part.rows.size(tx)) +
-                         " entries, expected one for each of " + std::to_string(wanted) + " rows");
-    }
-    for (auto at = part.rows.begin(tx); at && problems.size() < 8; at.next(tx)) {
-      const Row* const row = at.value(tx);
-      const auto found = rows.find(row);
-      if (found == rows.end()) {
-        problems.push_back(name + ": an entry leads to no row");
-        continue;
-      }
-      std::uint64_t number = 0;
-      tx.read_bytes(&number, &row->number, sizeof number);
-      if (!detail::same_key(at.key(tx), part.key_of(found->second, number)))
-        problems.push_back(name + ": the entry of row " + std::to_string(number) +
-                           " has another key than the row");
-    }
+    if (const std::uint64_t n = part.rows.size(tx), expected = wanted[index++]; n != expected)
+      problems.push_back("table, by " + Part::names() + ": found " + std::to_string(n) +
+                         " entries, expected one for each of " + std::to_string(expected) +
+                         " rows");
   });
   return problems;
 }

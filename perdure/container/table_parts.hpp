@@ -10,8 +10,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "perdure/container/hash_map.hpp"
 #include "perdure/container/map.hpp"
@@ -20,21 +24,24 @@
 
 namespace perdure {
 
-/// Rows are found by this member, which no two of them share; in no order.
-template <auto Member>
+/// Rows are found by this member, which no two of them share; in no order. Of several members, here
+/// and below: no two rows share all of them, and rows lie in the order of the first one, those of one
+/// value in the order of the next one, and so on.
+template <auto... Members>
 struct key {};
 /// Rows are found by this member, which no two of them share, and lie in its order.
-template <auto Member>
+template <auto... Members>
 struct ordered_key {};
 /// Rows are found by this member, and lie in its order.
-template <auto Member>
+template <auto... Members>
 struct indexed {};
 /// The same, the largest first.
-template <auto Member>
+template <auto... Members>
 struct indexed_descending {};
 /// Rows are found by this member, which no two of them share. Of a std::optional member any number
-/// of rows may have no value; they are not found by it.
-template <auto Member>
+/// of rows may have no value; they are not found by it. Nor is, of several members, a row of which
+/// one has no value.
+template <auto... Members>
 struct unique {};
 /// A row is removed by expire() once the time in this member has come. It is an index, too, of the
 /// rows that have a time: a row whose std::optional member has no value never expires.
@@ -47,71 +54,147 @@ namespace detail {
 template <class Declared>
 struct table_part;
 
-/// A member by which rows are found. `SkipsNothing`: a row whose member is an optional without a
-/// value has no entry.
-template <auto Member, bool SkipsNothing>
-struct found_by {
-  using object = typename member_of<decltype(Member)>::object;
-  using type = member_type<Member>;
-  static constexpr auto member = Member;
+/// A list of members, in order.
+template <auto... Members>
+struct members {};
+template <auto First, auto... Rest>
+struct members<First, Rest...> {
+  using object = typename member_of<decltype(First)>::object;
+  /// The member, or a tuple of several.
+  using type = std::conditional_t<sizeof...(Rest) == 0, member_type<First>,
+                                  std::tuple<member_type<First>, member_type<Rest>...>>;
+  static constexpr unsigned count = 1 + sizeof...(Rest);
 
-  /// Whether a row has an entry.
-  static bool holds(const object& row) {
-    if constexpr (SkipsNothing && value::detail::is_a<type, std::optional>)
+  /// Whether a row has a value in each that is an optional.
+  static bool all_there(const object& row) {
+    return there<First>(row) && (there<Rest>(row) && ...);
+  }
+  static decltype(auto) of(const object& row) {
+    if constexpr (sizeof...(Rest) == 0)
+      return static_cast<const type&>(row.*First);
+    else
+      return type(row.*First, row.*Rest...);
+  }
+  /// The members' names, with + between them.
+  static std::string names() {
+    std::string out(part_at(First).name);
+    ((out += "+", out += part_at(Rest).name), ...);
+    return out;
+  }
+
+ private:
+  template <auto Member>
+  static bool there(const object& row) {
+    if constexpr (value::detail::is_a<member_type<Member>, std::optional>)
       return (row.*Member).has_value();
     else
       return true;
   }
 };
 
-template <auto Member, class Map, bool SkipsNothing = false>
-struct by_member : found_by<Member, SkipsNothing> {
-  using typename found_by<Member, SkipsNothing>::object;
-  using typename found_by<Member, SkipsNothing>::type;
+template <auto A, auto B>
+constexpr bool same_member() {
+  if constexpr (std::is_same_v<decltype(A), decltype(B)>)
+    return A == B;
+  else
+    return false;
+}
+/// Whether a list of members begins with another one.
+template <class Long, class Short>
+inline constexpr bool begins_with = false;
+template <auto... Members>
+inline constexpr bool begins_with<members<Members...>, members<>> = true;
+template <auto A, auto... As, auto B, auto... Bs>
+inline constexpr bool begins_with<members<A, As...>, members<B, Bs...>> =
+    same_member<A, B>() && begins_with<members<As...>, members<Bs...>>;
+
+/// Members by which rows are found. `SkipsNothing`: a row of which one is an optional without a
+/// value has no entry.
+template <class Members, bool SkipsNothing>
+struct found_by : Members {
+  using list = Members;
+  /// Whether a row has an entry.
+  static bool holds(const typename Members::object& row) {
+    return !SkipsNothing || Members::all_there(row);
+  }
+};
+
+template <class Members, class Map, bool SkipsNothing = false>
+struct by_members : found_by<Members, SkipsNothing> {
+  using typename Members::object;
+  using entry = typename Members::type;
   static constexpr bool is_unique = true;
   Map rows;
 
-  static const type& key_of(const object& row, std::uint64_t) { return row.*Member; }
+  static decltype(auto) key_of(const object& row, std::uint64_t) { return Members::of(row); }
+  /// The entry of members' values: all of them, or, of several, the first ones.
+  template <class... Values>
+  static entry entry_of(const Values&... values) {
+    if constexpr (Members::count == 1)
+      return entry(values...);
+    else
+      return key_beginning_with<entry>(values...);
+  }
 };
 
-template <auto Member, class Part, bool SkipsNothing = false>
-struct by_member_and_number : found_by<Member, SkipsNothing> {
-  using typename found_by<Member, SkipsNothing>::object;
-  using typename found_by<Member, SkipsNothing>::type;
-  using entry = std::tuple<Part, std::uint64_t>;
+template <auto Member, bool Descending>
+using index_part =
+    std::conditional_t<Descending, value::reversed<member_type<Member>>, member_type<Member>>;
+
+template <bool Descending, bool SkipsNothing, auto... M>
+struct by_members_and_number : found_by<members<M...>, SkipsNothing> {
+  using typename members<M...>::object;
+  using entry = std::tuple<index_part<M, Descending>..., std::uint64_t>;
   static constexpr bool is_unique = false;
   map<entry, row*> rows;
 
   static entry key_of(const object& row, std::uint64_t number) {
-    return entry(Part{row.*Member}, number);
+    return entry(index_part<M, Descending>{row.*M}..., number);
   }
-  /// The place before all rows of a value.
-  static entry first_of(const type& value) { return entry(Part{value}, 0); }
+  template <class... Values>
+  static entry entry_of(const Values&... values) {
+    entry out{};
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (put(std::get<I>(out), values), ...);
+    }(std::index_sequence_for<Values...>{});
+    return out;
+  }
+
+ private:
+  template <class Part, class Value>
+  static void put(Part& part, const Value& value) {
+    if constexpr (Descending)
+      part.value = value;
+    else
+      part = value;
+  }
 };
 
-template <auto Member>
-struct table_part<key<Member>> : by_member<Member, hash_map<member_type<Member>, row*>> {
+template <auto... M>
+struct table_part<key<M...>>
+    : by_members<members<M...>, hash_map<typename members<M...>::type, row*>> {
   static constexpr std::string_view word = "key";
 };
-template <auto Member>
-struct table_part<ordered_key<Member>> : by_member<Member, map<member_type<Member>, row*>> {
+template <auto... M>
+struct table_part<ordered_key<M...>>
+    : by_members<members<M...>, map<typename members<M...>::type, row*>> {
   static constexpr std::string_view word = "ordered_key";
 };
-template <auto Member>
-struct table_part<unique<Member>> : by_member<Member, map<member_type<Member>, row*>, true> {
+template <auto... M>
+struct table_part<unique<M...>>
+    : by_members<members<M...>, map<typename members<M...>::type, row*>, true> {
   static constexpr std::string_view word = "unique";
 };
-template <auto Member>
-struct table_part<indexed<Member>> : by_member_and_number<Member, member_type<Member>> {
+template <auto... M>
+struct table_part<indexed<M...>> : by_members_and_number<false, false, M...> {
   static constexpr std::string_view word = "index";
 };
-template <auto Member>
-struct table_part<indexed_descending<Member>>
-    : by_member_and_number<Member, value::reversed<member_type<Member>>> {
+template <auto... M>
+struct table_part<indexed_descending<M...>> : by_members_and_number<true, false, M...> {
   static constexpr std::string_view word = "descending";
 };
 template <auto Member>
-struct table_part<expires<Member>> : by_member_and_number<Member, member_type<Member>, true> {
+struct table_part<expires<Member>> : by_members_and_number<false, true, Member> {
   static constexpr std::string_view word = "expires";
 };
 
@@ -119,11 +202,11 @@ struct table_part<expires<Member>> : by_member_and_number<Member, member_type<Me
 template <class Declared>
 inline constexpr bool is_key = false;
 /// A key: see above.
-template <auto Member>
-inline constexpr bool is_key<key<Member>> = true;
+template <auto... M>
+inline constexpr bool is_key<key<M...>> = true;
 /// A key: see above.
-template <auto Member>
-inline constexpr bool is_key<ordered_key<Member>> = true;
+template <auto... M>
+inline constexpr bool is_key<ordered_key<M...>> = true;
 /// The parts of a table, one after the other: a std::tuple has no layout to rely on.
 template <class... Declared>
 struct table_parts {
@@ -150,14 +233,13 @@ struct table_parts<First, Rest...> {
   }
 };
 
-/// Whether a part finds rows by this member.
-template <auto Member, class Part>
-constexpr bool finds_by() {
-  if constexpr (std::is_same_v<std::remove_const_t<decltype(Part::member)>, decltype(Member)>)
-    return Part::member == Member;
-  else
-    return false;
-}
+/// Whether a part finds rows by exactly these members, in this order.
+template <class Part, auto... M>
+inline constexpr bool finds_by = std::is_same_v<typename Part::list, members<M...>>;
+/// Whether it finds them by these and others after them: rows lie in the order of these.
+template <class Part, auto... M>
+inline constexpr bool orders_by =
+    Part::word != "key" && begins_with<typename Part::list, members<M...>>;
 
 }  // namespace detail
 }  // namespace perdure

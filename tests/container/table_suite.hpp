@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <ranges>
 
@@ -364,8 +365,165 @@ TYPED_TEST_P(TableSuite, ChangesWithinAnUpdateAreRefused) {
   });
 }
 
-REGISTER_TYPED_TEST_SUITE_P(TableSuite, ComparedWithRows, AUniqueMemberOfAnotherRowIsRefused,
-                            ChangedInALoop, ALoopEndsAtItsBounds, OnlyWhatHasATimeExpires,
-                            NoNumberIsANumber, ChangesWithinAnUpdateAreRefused);
+struct Fill {
+  std::string market;
+  std::uint32_t day = 0;
+  std::uint32_t number = 0;
+  std::optional<std::string> buyer{};
+  std::int64_t price = 0;
+  friend bool operator==(const Fill&, const Fill&) = default;
+};
+using Fills = table<Fill, ordered_key<&Fill::market, &Fill::day, &Fill::number>,
+                    indexed<&Fill::day, &Fill::market>, unique<&Fill::buyer, &Fill::day>,
+                    indexed_descending<&Fill::price, &Fill::number>>;
+using HashedFills =
+    table<Fill, key<&Fill::market, &Fill::number>, indexed<&Fill::number, &Fill::market>>;
+
+/// Keys and indexes of several members: look-ups by all of them, ranges by the first ones.
+TYPED_TEST_P(TableSuite, FoundBySeveralMembers) {
+  struct Root {
+    Fills x;
+    HashedFills hashed;
+  };
+  typename TypeParam::template Pool<Root> pool;
+  std::vector<Fill> model;
+  for (std::uint32_t i = 0; i < 120; ++i) {
+    model.push_back({.market = i % 3 == 0   ? "a market of a fairly long name"
+                               : i % 3 == 1 ? "b"
+                                            : "",
+                     .day = i / 3 % 8,
+                     .number = i,
+                     .buyer = i % 5 == 0 ? std::nullopt : std::optional(std::to_string(i % 40)),
+                     .price = static_cast<std::int64_t>(i % 6) - 3});
+  }
+  std::erase_if(model, [&](const Fill& row) {  // one of each buyer and day
+    return row.buyer && std::ranges::any_of(model, [&](const Fill& other) {
+             return other.number < row.number && other.buyer == row.buyer && other.day == row.day;
+           });
+  });
+  ASSERT_GT(model.size(), 60U);
+  pool.update([&](auto& tx, Root& root) {
+    for (const Fill& row : model) {
+      EXPECT_TRUE(root.x.insert(tx, row));
+      EXPECT_TRUE(root.hashed.insert(tx, row));
+    }
+    EXPECT_FALSE(root.x.insert(tx, model[7]));
+    const std::string market = model[3].market;
+    EXPECT_TRUE(root.x.update(tx, std::tie(market, model[3].day, model[3].number),
+                              [](Fill& row) { row.price += 100; }));
+    model[3].price += 100;
+    EXPECT_TRUE(root.x.erase(tx, {model[5].market, model[5].day, model[5].number}));
+    EXPECT_TRUE(root.hashed.erase(tx, std::tie(model[5].market, model[5].number)));
+    model.erase(model.begin() + 5);
+  });
+  pool.view([&](auto& tx, const Root& root) {
+    const Fills& x = root.x;
+    const auto problems = x.audit(tx);
+    EXPECT_TRUE(problems.empty()) << problems.front();
+    EXPECT_TRUE(root.hashed.audit(tx).empty());
+    const auto rows_of = [](auto&& range) {
+      std::vector<Fill> rows;
+      for (Fill row : range) rows.push_back(row);
+      return rows;
+    };
+    const auto where = [&](auto wanted, auto order) {
+      std::vector<Fill> rows;
+      std::ranges::copy_if(model, std::back_inserter(rows), wanted);
+      std::ranges::stable_sort(rows, {}, order);
+      return rows;
+    };
+    for (const Fill& row : model) {
+      EXPECT_EQ(x.find(tx, row.market, row.day, row.number), row);
+      EXPECT_TRUE(root.hashed.contains(tx, row.market, row.number));
+      EXPECT_EQ((*x.at(tx, row.market, row.day, row.number))[&Fill::price], row.price);
+      EXPECT_EQ((x.one<&Fill::buyer, &Fill::day>(tx, row.buyer, row.day)),
+                row.buyer ? std::optional(row) : std::nullopt);
+    }
+    EXPECT_FALSE(x.contains(tx, "b", 99U, 0U));
+    const auto by_day_and_market = [](const Fill& row) { return std::pair(row.day, row.market); };
+    const auto by_market_and_day = [](const Fill& row) {
+      return std::tuple(row.market, row.day, row.number);
+    };
+    for (std::uint32_t day = 0; day < 9; ++day) {
+      const auto of_day = [&](const Fill& row) { return row.day == day; };
+      EXPECT_EQ(rows_of(x.by<&Fill::day>(tx, day)), where(of_day, by_day_and_market));
+      EXPECT_EQ(rows_of(x.by<&Fill::day, &Fill::market>(tx, day, "b")),
+                where([&](const Fill& row) { return of_day(row) && row.market == "b"; },
+                      by_day_and_market));
+      EXPECT_EQ(rows_of(x.by<&Fill::market, &Fill::day>(tx, "b", day)),
+                where([&](const Fill& row) { return of_day(row) && row.market == "b"; },
+                      by_market_and_day));
+    }
+    EXPECT_EQ(
+        rows_of(x.range<&Fill::day>(tx, 2, 5)),
+        where([](const Fill& row) { return row.day >= 2 && row.day < 5; }, by_day_and_market));
+    auto backwards = where([](const Fill& row) { return row.market == "b"; }, by_market_and_day);
+    std::ranges::reverse(backwards);
+    EXPECT_EQ(rows_of(x.by<&Fill::market>(tx, "b") | std::views::reverse), backwards);
+    const auto dearest_first = [](const Fill& row) {
+      return std::pair(-row.price, -static_cast<std::int64_t>(row.number));
+    };
+    EXPECT_EQ(rows_of(x.ordered<&Fill::price>(tx)),
+              where([](const Fill&) { return true; }, dearest_first));
+    return 0;
+  });
+  pool.update([](auto& tx, Root& root) {  // a loop over a prefix ends there, whatever is added
+    int visited = 0;
+    for (auto row : root.x.template by<&Fill::day>(tx, 3)) {
+      ASSERT_LT(++visited, 40);
+      Fill more = row;
+      more.number += 1000, more.buyer.reset(), ++more.day;
+      root.x.put(tx, more);
+      root.x.erase(tx, {row->market, row->day, row->number});
+    }
+    EXPECT_TRUE(root.x.audit(tx).empty());
+    EXPECT_EQ(std::ranges::distance(root.x.template by<&Fill::day>(tx, 3)), 0);
+  });
+  EXPECT_EQ(Fills::layout_text().substr(Fills::layout_text().find(",ordered_key")),
+            ",ordered_key market+day+number,index day+market,unique buyer+day,descending "
+            "price+number>/1");
+}
+
+/// Maps with keys of several parts: the elements whose key begins with the first ones.
+TYPED_TEST_P(TableSuite, MapsByTheFirstPartsOfAKey) {
+  using Key = std::tuple<std::string, std::uint32_t, std::string>;
+  struct Root {
+    map<Key, std::uint32_t, 4> x;
+    map<std::pair<std::int32_t, std::string>, std::uint32_t> pairs;
+  };
+  typename TypeParam::template Pool<Root> pool;
+  std::map<Key, std::uint32_t> model;
+  pool.update([&](auto& tx, Root& root) {
+    for (std::uint32_t i = 0; i < 200; ++i) {
+      const Key key(std::string(i % 4, 'k'), i % 5, std::to_string(i % 50));
+      root.x.put(tx, key, i);
+      model[key] = i;
+      root.pairs.put(tx, {static_cast<std::int32_t>(i % 7) - 3, std::to_string(i)}, i);
+    }
+  });
+  pool.view([&](auto& tx, const Root& root) {
+    for (std::size_t n = 0; n < 5; ++n) {
+      const std::string first(n, 'k');
+      std::vector<std::uint32_t> wanted, found;
+      for (const auto& [key, value] : model)
+        if (std::get<0>(key) == first) wanted.push_back(value);
+      for (const auto& [key, value] : root.x.starting_with(tx, first)) found.push_back(value);
+      EXPECT_EQ(found, wanted);
+      wanted.clear(), found.clear();
+      for (const auto& [key, value] : model)
+        if (std::get<0>(key) == first && std::get<1>(key) == 3) wanted.push_back(value);
+      for (const auto& [key, value] : root.x.starting_with(tx, first, 3)) found.push_back(value);
+      EXPECT_EQ(found, wanted);
+    }
+    EXPECT_EQ(std::ranges::distance(root.pairs.starting_with(tx, -3)), 29);
+    EXPECT_EQ(std::ranges::distance(root.pairs.starting_with(tx, 4)), 0);
+    return 0;
+  });
+}
+
+REGISTER_TYPED_TEST_SUITE_P(TableSuite, FoundBySeveralMembers, MapsByTheFirstPartsOfAKey,
+                            ComparedWithRows, AUniqueMemberOfAnotherRowIsRefused, ChangedInALoop,
+                            ALoopEndsAtItsBounds, OnlyWhatHasATimeExpires, NoNumberIsANumber,
+                            ChangesWithinAnUpdateAreRefused);
 
 }  // namespace perdure::test
