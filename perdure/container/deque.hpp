@@ -3,8 +3,8 @@
 // deque<T>: an array in a pool that grows and shrinks at both ends; no element ever moves.
 //
 // Positions are signed: the element that was pushed first has position 0, one pushed before it -1.
-// Elements lie in blocks of about 1 KiB, of which a map from position / slots holds the addresses: a
-// push or a pop looks its block up, and changes the map once per block only.
+// Elements lie in blocks of about 1 KiB, of which a map from position / slots holds the addresses:
+// a push or a pop looks its block up, and changes the map once per block only.
 // Thread safety: that of the transaction. Zero bytes are an empty deque.
 // Invariants:
 // DEQUE-1 begin_ <= end_, and blocks_ has exactly the blocks of the positions from begin_ to end_.
@@ -144,8 +144,8 @@ class alignas(64) deque {
     const std::int64_t at = tx.read(begin_);
     return take(tx, at, [&] { tx.write(begin_, at + 1); });
   }
-  /// Removes the elements for which pred(value) is true; the others move up, in their order. Returns
-  /// how many it removed. A cursor stays at its position.
+  /// Removes the elements for which pred(value) is true; the others move up, in their order.
+  /// Returns how many it removed. A cursor stays at its position.
   template <class Tx, class F>
   std::uint64_t erase_if(Tx& tx, F pred) {
     detail::require_update<Tx>();

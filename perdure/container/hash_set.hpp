@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// hash_set<K>: an unordered set in a pool: the table of hash_map, with a value of one byte that is 0.
+// hash_set<K>: an unordered set in a pool: the table of hash_map, with a value of one byte that is
+// 0.
 //
 // Thread safety: that of the transaction. Zero bytes are an empty set.
 #pragma once
@@ -16,8 +17,8 @@ namespace perdure {
 
 /// An unordered set in a pool. K is a value (docs/values.md); hash<K> says how it is hashed.
 ///
-/// Each call takes the transaction first. Calls that change the set need an update()'s `tx` (they do
-/// not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
+/// Each call takes the transaction first. Calls that change the set need an update()'s `tx` (they
+/// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
 /// std::bad_alloc where memory or log space is lacking; the transaction is then rolled back. Thread
 /// safety: the transaction's; two threads conflict where they change one chain.
 template <class K, unsigned Buckets = 128>

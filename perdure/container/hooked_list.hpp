@@ -233,8 +233,8 @@ class hooked_list {
   [[nodiscard]] cursor last(Tx& tx) const {
     return cursor(&ends_, tx.read(ends_.last), !Tx::read_only);
   }
-  /// Calls f(const T&), in an update f(T&), for each element in order. A result of false from f ends
-  /// the walk. f may take elements out.
+  /// Calls f(const T&), in an update f(T&), for each element in order. A result of false from f
+  /// ends the walk. f may take elements out.
   template <class Tx, class F>
   void for_each(Tx& tx, F f) const {
     for (cursor c = begin(tx); c; c.next(tx)) {

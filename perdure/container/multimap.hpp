@@ -25,8 +25,8 @@ namespace perdure {
 /// An ordered map in a pool with any number of values per key. K and V are values, V may be an
 /// object that the map owns (docs/values.md).
 ///
-/// Each call takes the transaction first. Calls that change the map need an update()'s `tx` (they do
-/// not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
+/// Each call takes the transaction first. Calls that change the map need an update()'s `tx` (they
+/// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
 /// std::bad_alloc where memory or log space is lacking; the transaction is then rolled back. Thread
 /// safety: the transaction's.
 template <class K, class V, unsigned Capacity = 15>

@@ -2,11 +2,11 @@
 //
 // priority_queue<T, Compare>: a binary heap in a pool: the largest element first.
 //
-// Elements lie in segments (segments.hpp), as those of vector. A push or a pop moves the elements of
-// one path: a pop of n elements writes up to log2(n) of them, a push 2 to 3 on average. What an
+// Elements lie in segments (segments.hpp), as those of vector. A push or a pop moves the elements
+// of one path: a pop of n elements writes up to log2(n) of them, a push 2 to 3 on average. What an
 // element owns stays where it is.
-// Thread safety: that of the transaction; threads conflict on the size word. Zero bytes are an empty
-// queue.
+// Thread safety: that of the transaction; threads conflict on the size word. Zero bytes are an
+// empty queue.
 // Invariants:
 // HEAPQ-1 No element is above its parent: element i's is (i - 1) / 2.
 // Source: Williams, "Algorithm 232: Heapsort" (CACM 1964).
@@ -29,10 +29,10 @@
 
 namespace perdure {
 
-/// A priority queue in a pool: of all elements, the largest as Compare says comes first; std::greater
-/// makes it the smallest. T is a value (docs/values.md). Elements that are equal come in no certain
-/// order: give them a number to make it one. Compare is part of the layout: it is std::less,
-/// std::greater, or a class with a `static constexpr std::string_view layout_id`.
+/// A priority queue in a pool: of all elements, the largest as Compare says comes first;
+/// std::greater makes it the smallest. T is a value (docs/values.md). Elements that are equal come
+/// in no certain order: give them a number to make it one. Compare is part of the layout: it is
+/// std::less, std::greater, or a class with a `static constexpr std::string_view layout_id`.
 ///
 /// Each call takes the transaction first. Calls that change the queue need an update()'s `tx` (they
 /// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or

@@ -30,8 +30,8 @@ struct key_alone {
 /// An ordered set in a pool. K is a value (docs/values.md). Text is ordered byte by byte, a struct
 /// by its operator< or else field by field.
 ///
-/// Each call takes the transaction first. Calls that change the set need an update()'s `tx` (they do
-/// not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
+/// Each call takes the transaction first. Calls that change the set need an update()'s `tx` (they
+/// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
 /// std::bad_alloc where memory or log space is lacking; the transaction is then rolled back. Thread
 /// safety: the transaction's.
 template <class K, unsigned Capacity = 15>

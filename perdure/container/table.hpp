@@ -285,8 +285,8 @@ class alignas(64) table {
   /// audit() has a bit for each of so many numbers: 8 MiB.
   static constexpr std::uint64_t audited_numbers = std::uint64_t{1} << 26;
 
-  /// The part that finds rows by these members: by them alone, or else the first one that finds them
-  /// by these and others.
+  /// The part that finds rows by these members: by them alone, or else the first one that finds
+  /// them by these and others.
   template <auto... Members>
   [[nodiscard]] const auto& part() const {
     constexpr bool exactly = (detail::finds_by<KeyPart, Members...> || ... ||

@@ -25,8 +25,8 @@
 namespace perdure {
 
 /// Rows are found by this member, which no two of them share; in no order. Of several members, here
-/// and below: no two rows share all of them, and rows lie in the order of the first one, those of one
-/// value in the order of the next one, and so on.
+/// and below: no two rows share all of them, and rows lie in the order of the first one, those of
+/// one value in the order of the next one, and so on.
 template <auto... Members>
 struct key {};
 /// Rows are found by this member, which no two of them share, and lie in its order.

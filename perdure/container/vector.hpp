@@ -199,8 +199,8 @@ class vector {
     for (std::uint64_t i = n - 1; !slots_.holds(tx, i); i >>= 1) slots_.grow(tx, i, n);
   }
 
-  /// Removes the elements for which pred(value) is true; the others move up, in their order. Returns
-  /// how many it removed. A cursor stays at its index.
+  /// Removes the elements for which pred(value) is true; the others move up, in their order.
+  /// Returns how many it removed. A cursor stays at its index.
   template <class Tx, class F>
   std::uint64_t erase_if(Tx& tx, F pred) {
     detail::require_update<Tx>();
