@@ -113,6 +113,13 @@ Status DramMedium::extend(std::uint64_t from, std::uint64_t to) {
   return {};
 }
 
+// After a crash each word is the old one or zero: that is what a streamed line is until its fence.
+Status DramMedium::make_hole(std::uint64_t from, std::uint64_t to) {
+  static constexpr std::array<std::byte, page_bytes> zeros{};
+  for (std::uint64_t at = from; at < to; at += page_bytes) put(at, zeros.data(), page_bytes, true);
+  return {};
+}
+
 void DramMedium::shrink(std::uint64_t to) noexcept {
   // A failure only wastes space.
   if (::ftruncate(memory_.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;

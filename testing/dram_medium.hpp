@@ -95,6 +95,7 @@ class DramMedium : public MarkedMedium<DramMedium> {
 
   Status give_blocks(std::uint64_t, std::uint64_t) override { return {}; }
   Status extend(std::uint64_t from, std::uint64_t to) override;
+  Status make_hole(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;
 
   Descriptor memory_;

@@ -3,6 +3,7 @@
 // `perdure info POOL`: what a pool's header says and, for a pool that `perdure load` made, what the
 // pool holds. Read-only.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -47,6 +48,10 @@ Json describe(RawPool& pool) {
   j["rings"] = h.ring_count;
   j["ring_bytes"] = h.ring_bytes;
   j["append_unit"] = h.append_unit;
+  if (struct stat st = {}; ::stat(arguments.path.c_str(), &st) == 0 && S_ISREG(st.st_mode)) {
+    j["file_bytes"] = static_cast<std::uint64_t>(st.st_size);
+    j["allocated_bytes"] = static_cast<std::uint64_t>(st.st_blocks) * 512;
+  }
   j["data_bytes"] = h.data_bytes;
   j["max_data_bytes"] = h.max_data_bytes;
   j["heap_used"] = h.heap_used;

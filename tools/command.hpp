@@ -140,6 +140,7 @@ void add_scan(App& app);
 void add_info(App& app);
 void add_check(App& app);
 void add_recover(App& app);
+void add_compact(App& app);
 void add_log(App& app);
 void add_doctor(App& app);
 void add_stat(App& app);

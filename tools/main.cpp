@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
   add_info(app);
   add_check(app);
   add_recover(app);
+  add_compact(app);
   add_log(app);
   add_doctor(app);
   add_stat(app);

@@ -238,6 +238,10 @@ Status FileMedium::extend(std::uint64_t from, std::uint64_t to) {
   return s;
 }
 
+Status FileMedium::make_hole(std::uint64_t from, std::uint64_t to) {
+  return punch_hole(file_.fd.get(), path_, from, to);
+}
+
 void FileMedium::shrink(std::uint64_t to) noexcept {
   // A failure only wastes disk space.
   if (::ftruncate(file_.fd.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;

@@ -57,6 +57,7 @@ class FileMedium final : public MappedMedium {
   Status learn_pages(const OpenMedium& how);
   Status give_blocks(std::uint64_t from, std::uint64_t to) override;
   Status extend(std::uint64_t from, std::uint64_t to) override;
+  Status make_hole(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;
 
   FileHandle file_;

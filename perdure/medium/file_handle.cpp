@@ -233,6 +233,22 @@ Status allocate_zero(int fd, const std::string& path, std::uint64_t from, std::u
   return no_log_space(path, call, err, to - from);
 }
 
+Status punch_hole(int fd, const std::string& path, std::uint64_t from, std::uint64_t to) {
+  const int err = in_pieces(from, to, [fd](std::uint64_t at, std::uint64_t n) {
+    return ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
+                       static_cast<off_t>(n)) == 0
+               ? 0
+               : errno;
+  });
+  if (err == 0) return {};
+  if (err == EOPNOTSUPP || err == ENOSYS || err == ENODEV)
+    return failure(Code::unsupported, path,
+                   "the file system " + file_system_name(path) + ", which can't make holes",
+                   "one that can, such as ext4, xfs, btrfs or tmpfs",
+                   "copy the pool to such a file system");
+  return system_failure(path, "fallocate (punch hole)", err);
+}
+
 Status sync_file_and_folder(int fd, const std::string& path) {
   if (::fsync(fd) != 0) return system_failure(path, "fsync", errno);
   const std::string folder = folder_of(path);

@@ -92,6 +92,10 @@ Status no_log_space(const std::string& path, const char* call, int err, std::uin
 /// least `to` long. After a failure the file is truncated to `from` if it was not longer before.
 Status allocate_zero(int fd, const std::string& path, std::uint64_t from, std::uint64_t to);
 
+/// Makes a hole of bytes [from, to) of the file, whole pages: its length stays. `unsupported` where
+/// the file system has no holes. It is durable after the next sync.
+Status punch_hole(int fd, const std::string& path, std::uint64_t from, std::uint64_t to);
+
 /// Calls fsync on the file and on the folder that names it: a new file survives a power cut only
 /// after both.
 Status sync_file_and_folder(int fd, const std::string& path);

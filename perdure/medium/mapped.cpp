@@ -194,6 +194,56 @@ Status MappedMedium::allocate(std::uint64_t offset, std::uint64_t n) {
   return s;
 }
 
+Result<std::uint64_t> MappedMedium::give_back(std::uint64_t offset, std::uint64_t n) {
+  if (read_only_)
+    return failure(Code::read_only, path_, "blocks to be given back in a pool opened read-only", {},
+                   "open it for writing");
+  if (Status s = usable(); !s.ok()) return s;
+  if (offset < log_bytes_ || n > log_bytes_ + data_bytes() - offset)
+    return failure(Code::invalid, path_,
+                   "blocks to be given back: " + number(n) + " bytes at " + number(offset),
+                   "bytes of the data region");
+  const std::uint64_t from = round_up(offset, page_bytes),
+                      to = (offset + n) / page_bytes * page_bytes;
+  if (from >= to) return std::uint64_t{0};
+  const std::lock_guard lock(allocating_);
+  std::uint64_t pages = 0;
+  if (pages_ == nullptr)
+    pages = (to - from) / page_bytes;
+  else
+    page_map_.each_run(from / page_bytes, to / page_bytes, true,
+                       [&](std::uint64_t first, std::uint64_t end) { pages += end - first; });
+  // The map forgets the pages first: where it errs, it says "not allocated", which costs a call.
+  if (pages_ != nullptr) page_map_.clear(from / page_bytes, to / page_bytes);
+  if (Status s = make_hole(from, to); !s.ok()) return s;
+  return pages * page_bytes;
+}
+
+Status MappedMedium::cut(std::uint64_t to) {
+  const std::uint64_t now = data_bytes();
+  if (read_only_)
+    return failure(Code::read_only, path_, "an end to be cut off in a pool opened read-only", {},
+                   "open it for writing");
+  if (Status s = usable(); !s.ok()) return s;
+  if (to % page_bytes != 0 || to > now)
+    return failure(Code::invalid, path_, "a data region cut to " + number(to) + " bytes",
+                   "a multiple of " + number(page_bytes) + ", at most " + number(now));
+  if (map_unit_ != page_bytes)
+    return failure(Code::unsupported, path_, "a device, whose length is fixed", "a regular file");
+  if (to == now) return {};
+  // The address space stays reserved.
+  if (::mmap(data_ + to, now - to, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+    return map_failure(path_, now - to, errno);
+  // Relaxed: only grow() and cut() store it, and one of them runs at a time.
+  data_bytes_.store(to, std::memory_order_relaxed);
+  const std::lock_guard lock(allocating_);
+  if (pages_ != nullptr)
+    page_map_.clear((log_bytes_ + to) / page_bytes, (log_bytes_ + now) / page_bytes);
+  shrink(to);
+  return {};
+}
+
 Status MappedMedium::grow(std::uint64_t wanted) {
   const std::uint64_t now = data_bytes();
   if (read_only_)

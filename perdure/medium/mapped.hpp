@@ -29,6 +29,9 @@ class MappedMedium : public Medium {
   Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;
   Status allocate(std::uint64_t offset, std::uint64_t n) override;
   Status grow(std::uint64_t data_bytes) override;
+  bool can_give_back() const noexcept override { return map_unit_ == page_bytes; }
+  Result<std::uint64_t> give_back(std::uint64_t offset, std::uint64_t n) override;
+  Status cut(std::uint64_t data_bytes) override;
   Status map_view(std::byte* address, std::uint64_t data_offset, std::uint64_t n,
                   ViewKind kind) override;
 
@@ -64,7 +67,11 @@ class MappedMedium : public Medium {
   /// Gives [from, to) of the data region its space on the medium, filled with zeros, and makes the
   /// new length durable; changes nothing when it fails.
   virtual Status extend(std::uint64_t from, std::uint64_t to) = 0;
-  /// Gives the space back after extend(), when the new range could not be mapped.
+  /// Makes a hole of bytes [from, to), whole pages of the data region; `unsupported` where that is
+  /// impossible, and nothing has changed then.
+  virtual Status make_hole(std::uint64_t from, std::uint64_t to) = 0;
+  /// Gives the space behind `to` back: after extend(), when the new range could not be mapped, and
+  /// in cut().
   virtual void shrink(std::uint64_t to) noexcept = 0;
   /// Calls f(base, bytes) for each ring that was mapped (twice in a row).
   template <class F>

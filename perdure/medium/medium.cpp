@@ -47,6 +47,14 @@ Medium::Medium() : rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::
 
 Medium::~Medium() = default;
 
+Result<std::uint64_t> Medium::give_back(std::uint64_t, std::uint64_t) {
+  return failure(Code::unsupported, path_, "a medium that gives no blocks back", "a regular file");
+}
+
+Status Medium::cut(std::uint64_t) {
+  return failure(Code::unsupported, path_, "a medium whose length is fixed", "a regular file");
+}
+
 bool Medium::drop_copies(std::byte* address, std::uint64_t n) noexcept {
   return ::madvise(address, n, MADV_DONTNEED) == 0;
 }

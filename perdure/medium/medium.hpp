@@ -205,6 +205,19 @@ class Medium {
   /// and so may become longer. Existing contents stay where they are. The new length is durable
   /// before this returns.
   virtual Status grow(std::uint64_t data_bytes) = 0;
+  /// Whether give_back() and cut() are worth a call: not on a device.
+  [[nodiscard]] virtual bool can_give_back() const noexcept { return false; }
+  /// Gives the blocks of the whole pages in bytes [offset, offset + n) of the data region back to
+  /// the file system. They are not allocated afterwards (ALLOC-1) and read as zeros; after a crash
+  /// each word is the old one or zero, until a flush_all() that began later has returned ok.
+  /// Returns the bytes that were allocated there. Nothing may store there meanwhile. Errors:
+  /// `unsupported` where the medium or its file system can't do it, `read_only`, `invalid`, the
+  /// system's; nothing is poisoned. One caller at a time, like grow.
+  virtual Result<std::uint64_t> give_back(std::uint64_t offset, std::uint64_t n);
+  /// Ends the data region at `data_bytes`, a multiple of 4096 and not more than it has; what lies
+  /// behind it must not be read or written any more. Durable after the next flush_all. Errors as
+  /// for give_back. One caller at a time, and no caller of grow.
+  virtual Status cut(std::uint64_t data_bytes);
   /// Makes [data_offset, data_offset + n) of the data region appear at `address` (page-aligned),
   /// replacing what is mapped there.
   virtual Status map_view(std::byte* address, std::uint64_t data_offset, std::uint64_t n,

@@ -161,6 +161,11 @@ Status MemoryMedium<Delay>::extend(std::uint64_t from, std::uint64_t to) {
 }
 
 template <class Delay>
+Status MemoryMedium<Delay>::make_hole(std::uint64_t from, std::uint64_t to) {
+  return punch_hole(file_.fd.get(), path_, from, to);
+}
+
+template <class Delay>
 void MemoryMedium<Delay>::shrink(std::uint64_t to) noexcept {
   // A failure only wastes disk space.
   if (!file_.character_device &&

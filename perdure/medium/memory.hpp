@@ -137,6 +137,7 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   }
 
   Status extend(std::uint64_t from, std::uint64_t to) override;
+  Status make_hole(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;
 
   const bool all_allocated_;  // a new file, not a sparse one

@@ -73,6 +73,18 @@ struct Identity {
   bool renamed_fields = false;  ///< open a pool whose fields have other names, and give it these
 };
 
+/// What trim() found and did. All in bytes of the data region.
+struct TrimReport {
+  std::uint64_t data_bytes_before = 0, data_bytes_after = 0;  ///< the data region's length
+  std::uint64_t free_bytes = 0;  ///< chunks without a block, as far as trim() may take them
+  std::uint64_t allocated = 0;   ///< of free_bytes: what the file system had given blocks
+  std::uint64_t given_back = 0;  ///< what it got back: 0 if `dry_run`, or if `refusal` says why
+  std::uint64_t kept_empty = 0;  ///< spans of several chunks without a block: they stay as they are
+  /// `unsupported`: the medium or its file system has no holes. No block was given back between the
+  /// structures; a file's end was cut off nevertheless, if data_bytes_after says so.
+  Status refusal;
+};
+
 /// How the view is made (start_session).
 enum class ViewPolicy : std::uint8_t {
   shared,  ///< the view is the data region (undo): stores still go through the medium
@@ -142,6 +154,14 @@ class OpenPool {
   /// (durable), so that no record can name bytes that recovery would not have. `full` at
   /// max_data_bytes or when the disk is full. Thread safe.
   Status grow(std::uint64_t data_bytes);
+
+  /// Gives the blocks of free chunks back to the file system, and cuts off the free chunks at the
+  /// data region's end (docs/format.md, Trimming). No object moves. Between open() and
+  /// start_session(), on a pool that is clean; any engine, any root type. `dry_run`: only counts.
+  /// Errors: `invalid` (a pool that is not clean, or in a session), `read_only`, `corrupt` (a heap
+  /// that contradicts itself: nothing was changed), the medium's. A crash at any time leaves a pool
+  /// that is clean and holds the same objects (TRIM-1, TRIM-2).
+  Result<TrimReport> trim(bool dry_run = false);
 
   /// Marks the pool clean and publishes. Precondition: the engine has made a checkpoint, so the
   /// data region holds everything and the rings nothing. A pool that has no names of the root

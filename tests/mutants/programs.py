@@ -44,6 +44,7 @@ PROGRAMS = {
     "killed": ("crash_killed_test", [*GTEST]),
     "resident": ("engine_resident_test", [*GTEST]),
     "resident_threads": ("crash_resident_test", [*GTEST]),
+    "trim": ("pool_trim_test", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", [*GTEST]),
 }
 

@@ -49,6 +49,15 @@ class Looking(Case):
         self.assertTrue(self.ok_json("info", pool)["clean"])
         self.assertEqual(self.ok_json("log", pool)["total_records"], 0)
         self.check(pool)
+        dry = self.ok_json("compact", pool, "--dry-run")
+        done = self.ok_json("compact", pool)
+        self.assertEqual("", done["refused"])
+        self.assertEqual(dry["given_back_bytes"], done["given_back_bytes"])
+        self.assertEqual(dry["data_bytes_after"], done["data_bytes_after"])
+        info = self.ok_json("info", pool)
+        self.assertEqual(info["file_bytes"], done["file_bytes_after"])
+        self.assertEqual(info["allocated_bytes"], done["allocated_bytes_after"])
+        self.check(pool)
         self.assertTrue(content.startswith(self.ok("export", pool)))
 
     def test_reading_after_a_kill_recovers(self):

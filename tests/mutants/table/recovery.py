@@ -113,4 +113,24 @@ SESSIONS = (
         {"header-write-order": exchange("write_b_first", "false", times=2)},
     ),
     Mutant("closed when all is home", {"close-checkpoints": succeed()}),
+    Mutant(
+        "a trim takes spans without a block only",
+        {"trim-only-empty-spans": never()},
+        by="trim",
+    ),
+    Mutant(
+        "a trim says first that there are holes (TRIM-1)",
+        {"trim-feature-first": succeed()},
+        by="trim",
+    ),
+    Mutant(
+        "a trim clears words before it makes holes (TRIM-1)",
+        {"trim-words-fence": succeed()},
+        by="trim",
+    ),
+    Mutant(
+        "a trim's header precedes the cut (TRIM-2)",
+        {"trim-header-before-cut": succeed()},
+        by="trim",
+    ),
 )
