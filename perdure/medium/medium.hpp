@@ -207,10 +207,10 @@ class Medium {
   virtual Status grow(std::uint64_t data_bytes) = 0;
   /// Whether give_back() and cut() are worth a call: not on a device.
   [[nodiscard]] virtual bool can_give_back() const noexcept { return false; }
-  /// Gives the blocks of the whole pages in bytes [offset, offset + n) of the data region back to
-  /// the file system. They are not allocated afterwards (ALLOC-1) and read as zeros; after a crash
-  /// each word is the old one or zero, until a flush_all() that began later has returned ok.
-  /// Returns the bytes that were allocated there. Nothing may store there meanwhile. Errors:
+  /// Gives the blocks of the whole pages in bytes [offset, offset + n), a part of the data region,
+  /// back to the file system. They are not allocated afterwards (ALLOC-1) and read as zeros; after
+  /// a crash each word is the old one or zero, until a flush_all() that began later has returned
+  /// ok. Returns the bytes that were allocated there. Nothing may store there meanwhile. Errors:
   /// `unsupported` where the medium or its file system can't do it, `read_only`, `invalid`, the
   /// system's; nothing is poisoned. One caller at a time, like grow.
   virtual Result<std::uint64_t> give_back(std::uint64_t offset, std::uint64_t n);
