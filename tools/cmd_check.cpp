@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure check POOL`: walks the header, the logs, the heap and, in pools of its own root type,
-// the containers, and names every problem. Read-only.
+// `perdure check POOL`: walks the header, the logs, the heap and the containers, which it knows
+// by the pool's layout text (perdure/inspect), and names every problem. Read-only.
 //
 // Of a pool that was not closed in order it checks only what has a meaning before recovery: header
 // and logs.
@@ -11,13 +11,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "perdure/api/erased.hpp"
 #include "perdure/base/descriptor.hpp"
+#include "perdure/inspect/blocks.hpp"
 #include "perdure/pool/open_pool.hpp"
 #include "tools/command.hpp"
+#include "tools/inspected_pool.hpp"
 #include "tools/json.hpp"
 #include "tools/raw_pool.hpp"
 #include "tools/store_pool.hpp"
@@ -82,10 +86,50 @@ void check_heap(RawPool& pool, Findings& found) {
   found.summary["heap_bytes"] = audit.bytes;
 }
 
+// The walk over a pool of any program, by its layout text.
+Json check_any() {
+  Json report;
+  InspectedPool opened(arguments);
+  inspect::Blocks blocks;
+  opened.view([&](inspect::Walker& walker, const inspect::Source& source) {
+    blocks = inspect::find_blocks(walker, source.tree.root(), source.root);
+  });
+  pool::OpenPool& file = opened.pool().file();
+  const std::uint64_t owned = blocks.offsets.size();
+  if (!blocks.unknown.empty()) {
+    // A block that nothing else leads to may be that of an unknown type.
+    std::sort(blocks.offsets.begin(), blocks.offsets.end());
+    std::vector<std::uint64_t> others;
+    (void)pool::audit_heap(
+        file.view(), file.header(),
+        [&](std::uint64_t offset, std::uint64_t) {
+          if (offset != file.header().root_offset &&
+              !std::binary_search(blocks.offsets.begin(), blocks.offsets.end(), offset))
+            others.push_back(offset);
+        },
+        &file.medium());
+    blocks.offsets.insert(blocks.offsets.end(), others.begin(), others.end());
+  }
+  const CheckReport heap =
+      detail::compare_heap(file, file.view(), std::move(blocks.offsets), blocks.problems.empty());
+  std::vector<std::string> problems = std::move(blocks.problems), notes;
+  problems.insert(problems.end(), heap.problems.begin(), heap.problems.end());
+  for (const std::string& unknown : blocks.unknown)
+    notes.push_back("field " + unknown +
+                    ": a type that is not known here; its blocks were not looked for, so leaks "
+                    "can't be told (the program's own Pool::check() can)");
+  report["owned_blocks"] = owned + 1;  // with the root's
+  if (blocks.unknown.empty()) report["leaked_blocks"] = heap.leaked;
+  report["blocks_used_twice"] = heap.used_twice;
+  report["problems"] = problems;
+  report["notes"] = notes;
+  return report;
+}
+
 // Compares what the containers own with what the heap has, when the heap itself is sound. It runs
 // in a child process: nothing guards the pointers inside data (docs/format.md), so a walk over
 // damaged ones may fault or never end, and that is a finding, not the end of this command.
-void check_containers(std::uint64_t heap_bytes, Findings& found) {
+void check_containers(bool store, std::uint64_t heap_bytes, Findings& found) {
   int ends[2];
   if (base::open_pipe(ends) != 0) throw error(system_failure("", "pipe2", errno));
   const pid_t child = ::fork();
@@ -98,7 +142,12 @@ void check_containers(std::uint64_t heap_bytes, Findings& found) {
     Json report;
     try {
       bool problems = false;
-      report = StorePool::open(arguments, StorePool::Access::read).check(problems);
+      report =
+          store ? StorePool::open(arguments, StorePool::Access::read).check(problems) : check_any();
+    } catch (const error& e) {
+      // The layout text is not all there: nothing is wrong with the pool.
+      report = {{e.code() == Code::unsupported ? "notes" : "problems", {e.what()}}};
+      if (e.code() == Code::unsupported) report["walked"] = false;
     } catch (const std::exception& e) {
       report = {{"problems", {e.what()}}};
     }
@@ -126,19 +175,22 @@ void check_containers(std::uint64_t heap_bytes, Findings& found) {
     return;
   }
   for (const auto& [name, value] : report.items()) {
-    if (name != "problems") found.summary[name] = value;
+    if (name != "problems" && name != "notes" && name != "walked") found.summary[name] = value;
   }
-  for (const auto& problem : report["problems"])
+  for (const auto& problem : report.value("problems", Json::array()))
     found.problems.push_back("containers: " + problem.get<std::string>());
+  for (const auto& note : report.value("notes", Json::array()))
+    found.notes.push_back("containers: " + note.get<std::string>());
+  found.summary["containers_walked"] = report.value("walked", true);
 }
 
 void check(Findings& found) {
-  bool store = false;
+  bool store = false, clean = false;
   {
     RawPool pool(arguments);
     pool.require_readable();
-    const bool clean = pool.header().clean == 1;
-    store = clean && is_store(pool.header());
+    clean = pool.header().clean == 1;
+    store = is_store(pool.header());
     found.summary["engine"] = pool.engine();
     found.summary["clean"] = clean;
     check_header(pool, found);
@@ -149,15 +201,11 @@ void check(Findings& found) {
       found.problems.push_back(
           "not closed in order: heap and containers were not checked; run `perdure recover` (or "
           "the program) first");
-    if (clean && !store)
-      found.notes.push_back(
-          "the root type is not this command's: everything but the containers was checked (the "
-          "program's own Pool::check() walks them)");
   }
   // Over a broken heap the walk would find nothing new
-  const bool walk = store && found.problems.empty();
-  if (walk) check_containers(found.summary["heap_bytes"].get<std::uint64_t>(), found);
-  found.summary["containers_walked"] = walk;
+  found.summary["containers_walked"] = false;
+  if (clean && found.problems.empty())
+    check_containers(store, found.summary["heap_bytes"].get<std::uint64_t>(), found);
 }
 
 int run(App& app) {

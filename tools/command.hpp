@@ -137,6 +137,8 @@ void add_get(App& app);
 void add_put(App& app);
 void add_del(App& app);
 void add_scan(App& app);
+void add_schema(App& app);
+void add_dump(App& app);
 void add_info(App& app);
 void add_check(App& app);
 void add_recover(App& app);

@@ -47,6 +47,8 @@ int main(int argc, char** argv) {
   add_put(app);
   add_del(app);
   add_scan(app);
+  add_schema(app);
+  add_dump(app);
   add_info(app);
   add_check(app);
   add_recover(app);

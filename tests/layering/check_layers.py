@@ -38,6 +38,8 @@ LAYERS = {
     "container": (7, ("api", "value"),
                   "vector, string, hash_map, map, rb_tree, list, queue, box, table, set, hash_set, "
                   "multimap, deque, priority_queue, hooked_list"),
+    "inspect": (8, ("base", "pool", "api", "value"),
+                "a pool of any program, read by its layout text at run time"),
 }
 # Folders beside perdure/, each a target of its own over the library: what it may include of
 # perdure/, what it is. Nothing in perdure/ includes from them.

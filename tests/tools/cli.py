@@ -16,8 +16,8 @@ from limits import LimitedCase  # noqa: E402
 PERDURE = os.environ.get("PERDURE", "build/dev/tools/perdure")
 FOREIGN = os.environ.get("PERDURE_FOREIGN")  # makes pools with another root type (foreign_pool.cpp)
 COMMANDS = [
-    "load", "export", "get", "put", "del", "scan", "info", "check", "recover", "compact", "log",
-    "doctor", "stat", "advise", "sqlite"
+    "load", "export", "get", "put", "del", "scan", "schema", "dump", "info", "check", "recover",
+    "compact", "log", "doctor", "stat", "advise", "sqlite"
 ]
 
 

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/inspect/blocks.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "perdure/base/status.hpp"
+
+namespace perdure::inspect {
+namespace {
+
+class Elements;
+
+/// Walks with a list of what remains to be entered, not by recursion: a list of objects that point
+/// to each other may be a million long.
+class BlockWalk {
+ public:
+  BlockWalk(Walker& walker, Blocks& found) : walker_(walker), found_(found) {}
+
+  void run(const Layout& object, Address at) {
+    later(object, at, "");
+    while (!open_.empty()) {
+      const Open next = std::move(open_.back());
+      open_.pop_back();
+      guarded(next.path, [&] { fields(*next.type, next.at, next.path); });
+    }
+  }
+
+ private:
+  struct Open {
+    const Layout* type;
+    Address at;
+    std::string path;
+  };
+
+  void later(const Layout& type, Address at, const std::string& path) {
+    if (type.leads) open_.push_back({&type, at, path});
+  }
+  void problem(const std::string& path, const std::string& text) {
+    if (found_.problems.size() < 100)
+      found_.problems.push_back("field " + (path.empty() ? "root" : path) + ": " + text);
+  }
+  /// Damage ends what f() walks over, and no more.
+  template <class F>
+  void guarded(const std::string& path, F&& f) {
+    try {
+      f();
+    } catch (const error& e) {
+      if (e.code() != Code::corrupt) throw;
+      problem(path, e.what());
+    }
+  }
+  void own(Address block) {
+    const std::uint64_t offset = block - walker_.mapped();
+    if (found_.offsets.size() > walker_.data_bytes() / 16)
+      Walker::damaged("more blocks than the pool can hold",
+                      "pointers that do not lead in a circle");
+    found_.offsets.push_back(offset);
+  }
+
+  /// The fields of an object, each guarded.
+  void fields(const Layout& type, Address at, const std::string& path) {
+    if (type.kind != Kind::structure) return value(type, at, path, 0);
+    for (std::size_t i = 0; i < type.parts.size(); ++i) {
+      const Member& part = type.parts[i];
+      if (!part.type->leads) continue;
+      const std::string name =
+          (path.empty() ? "" : path + ".") + (part.name.empty() ? std::to_string(i) : part.name);
+      guarded(name, [&] { fields(*part.type, at + part.at, name); });
+    }
+  }
+
+  void container(const Layout& type, Address at, const std::string& path);
+  void table(const Layout& type, Address at, const std::string& path);
+
+  /// Anything that lies at an address.
+  void value(const Layout& type, Address at, const std::string& path, unsigned depth) {
+    if (!type.leads) return;
+    Walker::check_depth(depth);
+    switch (type.kind) {
+      case Kind::unknown:
+        if (std::find(found_.unknown.begin(), found_.unknown.end(), path + ": " + type.text) ==
+                found_.unknown.end() &&
+            found_.unknown.size() < 100)
+          found_.unknown.push_back(path + ": " + type.text);
+        return;
+      case Kind::scalar: return;
+      case Kind::text:
+        if (const auto block = walker_.read<Address>(at); block != 0) {
+          own(block);
+          const auto n = walker_.read<std::uint32_t>(block),
+                     room = walker_.read<std::uint32_t>(block + 4);
+          if (n > room || (room + 8) % 16 != 0)
+            problem(path, "text of " + std::to_string(n) + " bytes in a block that holds " +
+                              std::to_string(room));
+        }
+        return;
+      case Kind::sequence: {
+        const auto block = walker_.read<Address>(at);
+        if (block == 0) return;
+        own(block);
+        const std::uint64_t n = walker_.sequence_count(type, block);
+        for (std::uint64_t i = 0; type.element().leads && i < n; ++i)
+          value(type.element(), block + 8 + i * type.element().size, path, depth + 1);
+        return;
+      }
+      case Kind::optional:
+        if (walker_.read<std::uint8_t>(at) != 0)
+          value(type.element(), at + type.parts.front().at, path, depth + 1);
+        return;
+      case Kind::variant: {
+        const auto index = walker_.read<std::uint8_t>(at);
+        if (index >= type.parts.size())
+          Walker::damaged("alternative " + std::to_string(index) + " of a variant",
+                          "one of " + std::to_string(type.parts.size()));
+        return value(*type.parts[index].type, at + type.parts[index].at, path, depth + 1);
+      }
+      case Kind::array:
+        for (std::uint64_t i = 0; i < type.count; ++i)
+          value(type.element(), at + i * type.element().size, path, depth + 1);
+        return;
+      case Kind::structure:
+        for (const Member& part : type.parts) value(*part.type, at + part.at, path, depth + 1);
+        return;
+      case Kind::record: {
+        const auto block = walker_.read<Address>(at);
+        if (block == 0) return;
+        own(block);
+        if (walker_.read<std::uint64_t>(block) != type.shape)
+          return problem(path, "a record of another shape than " + type.text);
+        return value(type.element(), block + 8, path, depth + 1);
+      }
+      case Kind::owned:
+        if (const auto block = walker_.read<Address>(at); block != 0) {
+          own(block);
+          later(type.element(), block, path + "[]");
+        }
+        return;
+      case Kind::pointer:
+        if (const auto block = walker_.read<Address>(at);
+            block != 0 && entered_.insert(block).second) {
+          own(block);
+          if (!type.parts.empty()) later(type.element(), block, path + "*");
+        }
+        return;
+      case Kind::table: return table(type, at, path);
+      default: return container(type, at, path);
+    }
+  }
+
+  Walker& walker_;
+  Blocks& found_;
+  std::vector<Open> open_;
+  std::unordered_set<Address> entered_;
+
+  friend class Elements;
+};
+
+/// What a container other than a table leads to. With `rows`, the values are addresses of rows,
+/// which are collected.
+class Elements final : public Visitor {
+ public:
+  Elements(BlockWalk& walk, const Layout& type, const std::string& path,
+           std::vector<Address>* rows = nullptr)
+      : walk_(walk), type_(type), path_(path), rows_(rows) {}
+
+  void block(Address block, std::uint64_t) override { walk_.own(block); }
+  void problem(const std::string& text) override { walk_.problem(path_, text); }
+  void separator(Address key) override { walk_.value(type_.element(), key, path_, 0); }
+  bool entry(const Entry& entry) override {
+    if (type_.is_map()) walk_.value(type_.element(), entry.key, path_, 0);
+    if (rows_ != nullptr)
+      rows_->push_back(walk_.walker_.read<Address>(entry.value));
+    else
+      walk_.value(type_.is_map() ? type_.mapped() : type_.element(), entry.value, path_, 0);
+    return true;
+  }
+
+ private:
+  BlockWalk& walk_;
+  const Layout& type_;
+  const std::string& path_;
+  std::vector<Address>* rows_;
+};
+
+void BlockWalk::container(const Layout& type, Address at, const std::string& path) {
+  Elements elements(*this, type, path);
+  walker_.each(type, at, elements);
+}
+
+void BlockWalk::table(const Layout& type, Address at, const std::string& path) {
+  const auto next = walker_.read<std::uint64_t>(at);
+  std::vector<Address> rows;
+  for (std::size_t i = 1; i < type.parts.size(); ++i) {
+    const std::string name = path + ", by " + type.parts[i].name;
+    const Layout part = i == 1 ? walker_.first_part(type, at) : *type.parts[i].type;
+    std::vector<Address> led_to;
+    Elements elements(*this, part, name, &led_to);
+    walker_.each(part, at + type.parts[i].at, elements);
+    std::sort(led_to.begin(), led_to.end());
+    if (std::adjacent_find(led_to.begin(), led_to.end()) != led_to.end())
+      problem(name, "two entries lead to one row");
+    if (i == 1) {
+      rows = std::move(led_to);
+    } else {
+      if (!std::includes(rows.begin(), rows.end(), led_to.begin(), led_to.end()))
+        problem(name, "an entry leads to no row");
+      // A unique member or a time without a value has no entry.
+      const bool may_skip =
+          type.parts[i].name.starts_with("unique ") || type.parts[i].name.starts_with("expires ");
+      if (!may_skip && led_to.size() != rows.size())
+        problem(name, "found " + std::to_string(led_to.size()) +
+                          " entries, expected one for each of " + std::to_string(rows.size()) +
+                          " rows");
+    }
+  }
+  const Member& row = type.parts.front();
+  for (const Address block : rows) {
+    own(block);
+    if (walker_.read<std::uint64_t>(block + 8) != type.shape) {
+      problem(path, "a row of another shape than " + row.type->text);
+      continue;
+    }
+    if (const auto number = walker_.read<std::uint64_t>(block); number >= next)
+      problem(path, "a row has number " + std::to_string(number) + ", which was never given");
+    value(*row.type, block + row.at, path, 0);
+  }
+}
+
+}  // namespace
+
+Blocks find_blocks(Walker& walker, const Layout& object, Address at) {
+  Blocks found;
+  BlockWalk(walker, found).run(object, at);
+  return found;
+}
+
+}  // namespace perdure::inspect

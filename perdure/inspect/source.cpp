@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/inspect/source.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "perdure/api/layout.hpp"
+#include "perdure/base/status.hpp"
+
+namespace perdure::inspect {
+
+Source read_source(Walker& walker, const pool::Header& header) {
+  const std::string_view text(header.layout,
+                              std::min<std::size_t>(header.layout_bytes, sizeof header.layout));
+  if (layout_fingerprint(text) != header.fingerprint)
+    throw error(failure(
+        Code::unsupported, "",
+        "the first " + std::to_string(text.size()) + " bytes of a longer layout text",
+        "a text that fits into the header, " + std::to_string(sizeof header.layout) + " bytes",
+        "only the program that made the pool can read its containers"));
+  Source source;
+  source.tree = read_layout(text, pool::field_names_text(header));
+  source.root = walker.mapped() + header.root_offset;
+  return source;
+}
+
+}  // namespace perdure::inspect

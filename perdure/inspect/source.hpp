@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// read_source: where a pool's root object lies and what its layout is.
+//
+// Thread safety: that of the transaction behind the walker.
+#pragma once
+
+#include "perdure/inspect/layout.hpp"
+#include "perdure/inspect/walk.hpp"
+#include "perdure/pool/format.hpp"
+
+namespace perdure::inspect {
+
+/// A pool's root object.
+struct Source {
+  Tree tree;
+  Address root = 0;  ///< of the object that the tree's root describes
+};
+
+/// Reads the layout text that the header has, and the names of its fields. Throws error(corrupt)
+/// where they are none, and error(unsupported) where the header has only a part of the text.
+[[nodiscard]] Source read_source(Walker& walker, const pool::Header& header);
+
+}  // namespace perdure::inspect

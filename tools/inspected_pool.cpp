@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/inspected_pool.hpp"
+
+#include "perdure/api/checked.hpp"
+#include "perdure/api/erased.hpp"
+#include "perdure/value/access.hpp"
+#include "tools/command.hpp"
+#include "tools/progress.hpp"
+
+namespace perdure::tool {
+namespace {
+
+std::unique_ptr<ErasedPool> open(const PoolArguments& arguments) {
+  Options options;
+  options.create = false;
+  options.read_only = true;
+  options.medium = arguments.medium;
+  options.medium_options.direct = !arguments.no_direct;
+  options.recovery.progress = show_recovery(arguments.path);
+  const ErasedPool::Root any{.layout = {}, .bytes = 0, .any_layout = true};
+  auto pool = ErasedPool::open(arguments.path, options, any);
+  if (pool.code() == Code::read_only) {
+    options.read_only = false;  // its log has to be applied
+    pool = ErasedPool::open(arguments.path, options, any);
+    if (pool.code() == Code::read_only)
+      throw error(
+          failure(Code::read_only, arguments.path,
+                  "a pool that was not closed in order, and no permission to write it",
+                  "a cleanly closed pool, or one that may be written: its log has to be applied",
+                  "run `perdure recover` on it as a user that may write it, then read it"));
+  }
+  return std::move(pool).value();
+}
+
+struct Call {
+  ErasedPool& pool;
+  const std::function<void(inspect::Walker&, const inspect::Source&)>& f;
+};
+
+void body(ErasedTx& tx, void* arg) {
+  auto& call = *static_cast<Call*>(arg);
+  pool::OpenPool& file = call.pool.file();
+  detail::CheckedTransaction<ErasedTx> transaction(tx, file.view(), file.data_bytes());
+  ReadTx<decltype(transaction)> checked(transaction);
+  value::ReaderOver<decltype(checked)> reader(checked);
+  inspect::Walker walker(reader, reinterpret_cast<inspect::Address>(file.view()),
+                         file.data_bytes());
+  call.f(walker, inspect::read_source(walker, file.header()));
+}
+
+}  // namespace
+
+InspectedPool::InspectedPool(const PoolArguments& arguments) : pool_(open(arguments)) {}
+InspectedPool::~InspectedPool() = default;
+
+void InspectedPool::view(const std::function<void(inspect::Walker&, const inspect::Source&)>& f) {
+  Call call{*pool_, f};
+  pool_->view(Durability::async, body, &call);
+}
+
+}  // namespace perdure::tool
