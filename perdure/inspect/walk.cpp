@@ -162,7 +162,7 @@ Layout Walker::first_part(const Layout& table, Address at) {
       return false;
     }
   };
-  for (const bool keeps : {true, false}) {
+  for (const bool keeps : {false, true}) {
     part.keeps_hash = keeps;
     const std::uint64_t shift = keeps ? 0 : 8;
     part.key_at = table.parts[1].type->key_at - shift;
