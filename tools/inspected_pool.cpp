@@ -51,7 +51,10 @@ void body(ErasedTx& tx, void* arg) {
 }  // namespace
 
 InspectedPool::InspectedPool(const PoolArguments& arguments) : pool_(open(arguments)) {}
-InspectedPool::~InspectedPool() = default;
+InspectedPool::~InspectedPool() {
+  (void)
+      pool_->close();  // a pool that was recovered is in order now; its next opening reports errors
+}
 
 void InspectedPool::view(const std::function<void(inspect::Walker&, const inspect::Source&)>& f) {
   Call call{*pool_, f};
