@@ -12,6 +12,15 @@ function(run expected)  # run(<regex of the output> <program> <argument>...)
   endif()
 endfunction()
 
+function(run_killed program)  # it must end by its own SIGKILL
+  execute_process(COMMAND ${BIN}/${program} ${ARGN} WORKING_DIRECTORY ${WORK} TIMEOUT 60
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE error)
+  if(NOT result MATCHES "[Kk]illed")
+    message(FATAL_ERROR "found result '${result}', '${output}' and '${error}' of ${program}, \
+expected that it was killed")
+  endif()
+endfunction()
+
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 run("total 100000, expected 100000" bank bank.pool)
@@ -25,6 +34,16 @@ run("^pear\t2\nplum\t3 or 4\n$" kv kv.pool list)
 run("^plum\t3 or 4\n$" kv kv.pool list pi)
 run("2000 answers, journal of 2002 entries" receipts journal.pool)
 run("2000 answers, journal of 4004 entries" receipts journal.pool)
+run("^0 sessions found\nuser 7, newest first: def abc\n2 expired, 1 left\n$" sessions
+  sessions.pool)
+run("^1 sessions found\n.*2 expired, 1 left\n$" sessions sessions.pool)
+run_killed(jobs jobs.pool kill)
+run("^[1-9][0-9]* jobs were left\n[0-9]+ added = [0-9]+ done \\+ [0-9]+ dead letters\n$" jobs
+  jobs.pool)
+run("^0 jobs were left\n" jobs jobs.pool)
+run_killed(order_book book.pool kill)
+run("^[0-9]+ found resting, sums right\nentered .*: right\n$" order_book book.pool)
+run("^[0-9]+ found resting, sums right\nentered .*: right\n$" order_book book.pool)
 run("^1 3 5 7 9 \n$" rewind_list list.pool)
 run("^3 7 0 2 4 6 8 \n$|^3 7 1 3 5 7 9 \n$" rewind_list list.pool)
 run("^1 0 24\n$" softwrap_region region.pool)
