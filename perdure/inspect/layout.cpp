@@ -123,6 +123,8 @@ class TreeReader {
   void fill(Layout& structure, std::vector<Line> lines, std::size_t depth, std::uint64_t base) {
     std::uint64_t next = 0;
     for (std::size_t i = 0; i < lines.size();) {
+      if (lines[i].path.size() <= depth)
+        wrong(lines[i].type, "a path that is no other path's beginning");
       const std::uint64_t index = lines[i].path[depth];
       std::size_t end = i + 1;
       while (end < lines.size() && lines[end].path.size() > depth &&
