@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "perdure/api/erased.hpp"
+#include "perdure/api/open.hpp"
 #include "perdure/base/descriptor.hpp"
 #include "perdure/inspect/blocks.hpp"
 #include "perdure/pool/open_pool.hpp"

@@ -3,6 +3,7 @@
 
 #include "perdure/api/checked.hpp"
 #include "perdure/api/erased.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "perdure/value/access.hpp"
 #include "tools/command.hpp"
 #include "tools/progress.hpp"
