@@ -138,22 +138,23 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   std::vector<std::ptrdiff_t> begins;  // of each ring's records in the list
   std::uint64_t count = 0, total = 0;  // of the records above the checkpoint id; their bytes
   // ALLOC-1: the data region's blocks are allocated before it is changed; `full` changes nothing.
-  // What they are is looked up while a record is in the cache because it was checked.
+  // What they are is looked up while a record is in the cache because it was checked; of dependent
+  // records, when the kept ones are known, because one that is dropped needs no blocks.
   pool::Targets targets(medium, header);
   const std::uint64_t max_words = header.ring_bytes / 16;
   std::atomic<bool> strange_seen{false};
+  const auto name_targets = [&](const RecordView& r) {
+    std::vector<std::uint64_t> own;
+    const Payload payload = payload_of(r, max_words, own);
+    // Relaxed: the threads of the scan have ended before it is asked.
+    if (payload.words == nullptr) strange_seen.store(true, std::memory_order_relaxed);
+    each_entry(payload.words, payload.n, [&](const Entry& e) {
+      if (e.kind == EntryKind::words) targets.words(e.offset, e.count);
+      if (e.kind == EntryKind::alloc || e.kind == EntryKind::free) targets.block(e.heap_op());
+    });
+  };
   std::function<void(const RecordView&)> found;
-  if (targets.wanted())
-    found = [&](const RecordView& r) {
-      std::vector<std::uint64_t> own;
-      const Payload payload = payload_of(r, max_words, own);
-      // Relaxed: the threads of the scan have ended before it is asked.
-      if (payload.words == nullptr) strange_seen.store(true, std::memory_order_relaxed);
-      each_entry(payload.words, payload.n, [&](const Entry& e) {
-        if (e.kind == EntryKind::words) targets.words(e.offset, e.count);
-        if (e.kind == EntryKind::alloc || e.kind == EntryKind::free) targets.block(e.heap_op());
-      });
-    };
+  if (targets.wanted() && !dependent) found = name_targets;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
     auto map = medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
     if (!map) return map.status();
@@ -187,6 +188,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   if (dependent) {
     begins.push_back(static_cast<std::ptrdiff_t>(list.size()));
     if (Status s = keep_closed(list, begins, header.checkpoint_id, medium); !s.ok()) return s;
+    if (targets.wanted()) std::for_each(list.begin(), list.end(), name_targets);
   }
   const RecordsInOrder records = dependent ? RecordsInOrder(merge, list) : RecordsInOrder(merge);
   RecordView r;

@@ -29,7 +29,9 @@ unsigned bits_for(std::uint64_t data_bytes, std::uint64_t stores) noexcept {
 WordBuckets::WordBuckets(std::uint64_t data_bytes, std::uint64_t stores, std::uint64_t most_blocks)
     : bucket_bits_(bits_for(data_bytes, stores)),
       bucket_count_((data_bytes >> bucket_bits_) + 1),
-      count_(stores <= in_block ? 1 : std::min(stores / in_block + bucket_count_ + 1, most_blocks)),
+      count_(stores <= in_block ? 1
+                                : std::clamp<std::uint64_t>(most_blocks, 1,
+                                                            stores / in_block + bucket_count_ + 1)),
       buckets_(&own_bucket_),
       blocks_(reinterpret_cast<Block*>(own_block_)) {
   if (stores <= in_block) return;

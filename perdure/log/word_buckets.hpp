@@ -34,7 +34,7 @@ class WordBuckets {
 
   /// For a data region of `data_bytes` and about `stores` calls of add(). Up to 255 stores take no
   /// memory but the object's own. Otherwise it is taken as it is used, at most `most_blocks` x
-  /// 4 KiB. Throws std::bad_alloc.
+  /// 4 KiB, of which 0 counts as 1. Throws std::bad_alloc.
   WordBuckets(std::uint64_t data_bytes, std::uint64_t stores,
               std::uint64_t most_blocks = max_blocks);
   WordBuckets(const WordBuckets&) = delete;

@@ -5,13 +5,16 @@
 // torn, and what recovery leaves in the data region is compared.
 #include "perdure/log/dependencies.hpp"
 
+#include <cerrno>
 #include <map>
 #include <utility>
 
 #include "perdure/log/redo.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/format.hpp"
+#include "testing/faulty_medium.hpp"
 #include "tests/log/suite.hpp"
+#include "tests/medium/scratch.hpp"
 
 namespace perdure::log::testing {
 namespace {
@@ -23,7 +26,9 @@ constexpr std::uint64_t base = std::uint64_t{5} << timestamp_bits;
 using Names = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // ring, timestamp
 
 struct Rings {
-  Rings() {
+  /// Without a path, on a recording medium; with one, on a new file of which the log is allocated
+  /// and the data region is not.
+  explicit Rings(const std::string& path = "") {
     std::memcpy(header.uuid, uuid, sizeof uuid);
     header.version = 4;
     header.epoch = 3;
@@ -34,10 +39,21 @@ struct Rings {
     header.data_bytes = header.max_data_bytes = 8 * pool::chunk_bytes;
     header.checkpoint_id = 4;
     pool::set_feature(header, pool::Feature::dependent_records);
-    medium::RecordingOptions options;
-    options.log_bytes = header.log_bytes;
-    options.data_bytes = header.data_bytes;
-    medium = medium::RecordingMedium::make(options).value();
+    if (path.empty()) {
+      medium::RecordingOptions options;
+      options.log_bytes = header.log_bytes;
+      options.data_bytes = header.data_bytes;
+      medium = medium::RecordingMedium::make(options).value();
+    } else {
+      medium::OpenMedium how;
+      how.path = path;
+      how.kind = "emulated";
+      how.create = how.sparse = true;
+      how.log_bytes = header.log_bytes;
+      how.data_bytes = header.data_bytes;
+      medium = std::make_unique<medium::FaultyMedium>(medium::open_medium(how).value());
+      EXPECT_TRUE(medium->allocate(0, header.log_bytes).ok());
+    }
     for (std::uint32_t i = 0; i < rings; ++i) {
       const auto map = medium->map_ring(pool::ring_offset(header, i), ring_bytes).value();
       const std::uint64_t seed = ring_seed(uuid, header.epoch, i);
@@ -75,7 +91,7 @@ struct Rings {
   static std::uint64_t at(std::uint64_t word) { return 2 * pool::chunk_bytes + word * 64; }
 
   pool::Header header{};
-  std::unique_ptr<medium::RecordingMedium> medium;
+  std::unique_ptr<medium::Medium> medium;
   Ring ring[rings];
   RecordWriter writer;
   std::map<std::uint64_t, std::uint64_t> begins;
@@ -184,6 +200,31 @@ TEST(Dependencies, RecordsOfTheStrictOrderNameNothing) {
   EXPECT_EQ(10U, r.word(1));
   EXPECT_EQ(3U, done->records);
   EXPECT_EQ(10U, done->last_id);
+}
+
+// ALLOC-1, where the disk has no block left but those that the kept records need.
+TEST(Dependencies, ADroppedRecordNeedsNoBlocks) {
+  constexpr std::uint64_t far = 3 * pool::chunk_bytes / 64;  // a word three chunks behind word 0
+  for (const bool torn : {false, true}) {
+    const medium::testing::Scratch scratch;
+    Rings r(scratch.path());
+    r.append(0, base + 1, 1, {});
+    r.append(1, base + 2, 2, {});
+    r.append(2, base + 3, far, {{1, base + 2}});
+    if (torn) r.tear(base + 2);
+    static_cast<medium::FaultyMedium&>(*r.medium).fail(medium::FaultyMedium::Call::allocate, 2,
+                                                       ENOSPC, true);
+    const auto done = r.recover();
+    EXPECT_FALSE(r.medium->allocated(r.header.log_bytes + Rings::at(far), 8));
+    if (torn) {
+      ASSERT_TRUE(done.ok()) << done.status().message();
+      EXPECT_EQ(1U, done->records);
+      EXPECT_EQ(base + 1, r.word(1));
+    } else {
+      EXPECT_EQ(Code::full, done.status().code()) << done.status().message();
+      EXPECT_EQ(0U, r.word(1)) << "nothing is stored where a block is missing";
+    }
+  }
 }
 
 // What recovery decides, it decides again when it was cut short behind any of its stores.
