@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "perdure/api/compiled_pool.hpp"
 #include "perdure/engine/shadow/instances.hpp"
 #include "perdure/perdure.hpp"
 #include "perdure/pool/features.hpp"
