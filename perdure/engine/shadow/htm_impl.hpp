@@ -183,7 +183,9 @@ Stats ShadowHtm<Tm>::stats() {
   s.durable_id = durable_id();
   s.aborts += tm_.unseen_aborts();
   s.without_lock = tm_.committed();
-  s.checkpoint_id = checkpoint_id_.load(std::memory_order_relaxed);
+  // The last timestamp that has this id: all that it covers, as receipts count.
+  s.checkpoint_id =
+      ((checkpoint_id_.load(std::memory_order_relaxed) + 1) << log::timestamp_bits) - 1;
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
   if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
   return s;
