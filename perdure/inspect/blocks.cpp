@@ -71,7 +71,7 @@ class BlockWalk {
     }
   }
 
-  void container(const Layout& type, Address at, const std::string& path);
+  void container(const Layout& type, Address at, const std::string& path, unsigned depth);
   void table(const Layout& type, Address at, const std::string& path);
 
   /// Anything that lies at an address.
@@ -100,7 +100,8 @@ class BlockWalk {
         const auto block = walker_.read<Address>(at);
         if (block == 0) return;
         own(block);
-        const std::uint64_t n = walker_.sequence_count(type, block);
+        std::uint64_t n = walker_.sequence_count(type, block);
+        if (type.element().size == 0) n = std::min<std::uint64_t>(n, 1);  // an unknown type
         for (std::uint64_t i = 0; type.element().leads && i < n; ++i)
           value(type.element(), block + 8 + i * type.element().size, path, depth + 1);
         return;
@@ -117,6 +118,7 @@ class BlockWalk {
         return value(*type.parts[index].type, at + type.parts[index].at, path, depth + 1);
       }
       case Kind::array:
+        if (type.size > walker_.data_bytes()) Walker::damaged("an array", "one in the pool");
         for (std::uint64_t i = 0; i < type.count; ++i)
           value(type.element(), at + i * type.element().size, path, depth + 1);
         return;
@@ -145,7 +147,7 @@ class BlockWalk {
         }
         return;
       case Kind::table: return table(type, at, path);
-      default: return container(type, at, path);
+      default: return container(type, at, path, depth);
     }
   }
 
@@ -161,19 +163,19 @@ class BlockWalk {
 /// which are collected.
 class Elements final : public Visitor {
  public:
-  Elements(BlockWalk& walk, const Layout& type, const std::string& path,
+  Elements(BlockWalk& walk, const Layout& type, const std::string& path, unsigned depth,
            std::vector<Address>* rows = nullptr)
-      : walk_(walk), type_(type), path_(path), rows_(rows) {}
+      : walk_(walk), type_(type), path_(path), depth_(depth), rows_(rows) {}
 
   void block(Address block, std::uint64_t) override { walk_.own(block); }
   void problem(const std::string& text) override { walk_.problem(path_, text); }
-  void separator(Address key) override { walk_.value(type_.element(), key, path_, 0); }
+  void separator(Address key) override { walk_.value(type_.element(), key, path_, depth_); }
   bool entry(const Entry& entry) override {
-    if (type_.is_map()) walk_.value(type_.element(), entry.key, path_, 0);
+    if (type_.is_map()) walk_.value(type_.element(), entry.key, path_, depth_);
     if (rows_ != nullptr)
       rows_->push_back(walk_.walker_.read<Address>(entry.value));
     else
-      walk_.value(type_.is_map() ? type_.mapped() : type_.element(), entry.value, path_, 0);
+      walk_.value(type_.is_map() ? type_.mapped() : type_.element(), entry.value, path_, depth_);
     return true;
   }
 
@@ -181,11 +183,12 @@ class Elements final : public Visitor {
   BlockWalk& walk_;
   const Layout& type_;
   const std::string& path_;
+  const unsigned depth_;
   std::vector<Address>* rows_;
 };
 
-void BlockWalk::container(const Layout& type, Address at, const std::string& path) {
-  Elements elements(*this, type, path);
+void BlockWalk::container(const Layout& type, Address at, const std::string& path, unsigned depth) {
+  Elements elements(*this, type, path, depth + 1);
   walker_.each(type, at, elements);
 }
 
@@ -196,7 +199,7 @@ void BlockWalk::table(const Layout& type, Address at, const std::string& path) {
     const std::string name = path + ", by " + type.parts[i].name;
     const Layout part = i == 1 ? walker_.first_part(type, at) : *type.parts[i].type;
     std::vector<Address> led_to;
-    Elements elements(*this, part, name, &led_to);
+    Elements elements(*this, part, name, 0, &led_to);
     walker_.each(part, at + type.parts[i].at, elements);
     std::sort(led_to.begin(), led_to.end());
     if (std::adjacent_find(led_to.begin(), led_to.end()) != led_to.end())

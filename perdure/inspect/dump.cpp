@@ -151,9 +151,7 @@ void Dump::lines(const std::vector<Member>& fields, Address at) {
       } catch (const error& e) {
         if (e.code() != Code::corrupt) throw;
         damage_.push_back("field " + name + ": " + e.what());
-        const bool inside = out_.depth() != 0;
         out_.damaged(0, e.what());
-        (void)inside;
         out_.newline();
       }
       continue;
@@ -255,6 +253,7 @@ void Dump::value(const Layout& type, Address at, unsigned depth) {
     case Kind::text:
     case Kind::string: return out_.text(walker_.text(walker_.read<Address>(at)));
     case Kind::sequence: {
+      if (type.element().size == 0) return unknown(type, at);
       const auto block = walker_.read<Address>(at);
       const std::uint64_t n = walker_.sequence_count(type, block);
       out_.begin_array();
@@ -283,10 +282,9 @@ void Dump::value(const Layout& type, Address at, unsigned depth) {
       return out_.end();
     }
     case Kind::array:
-      if (type.element().size == 0) return unknown(type, at);
+      if (type.size > walker_.data_bytes()) Walker::damaged("an array", "one in the pool");
       if (type.element().kind == Kind::scalar && type.element().meaning == Meaning::character) {
         // An array of char is text up to its zeros.
-        if (type.count > walker_.data_bytes()) Walker::damaged("an array", "one in the pool");
         std::string bytes(type.count, '\0');
         walker_.read_bytes(bytes.data(), at, type.count);
         bytes.resize(bytes.find_last_not_of('\0') + 1);

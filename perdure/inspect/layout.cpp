@@ -242,7 +242,14 @@ class TreeReader {
     Layout& type = make(Kind::array);
     type.count = n;
     type.parts.push_back({{}, &element, 0});
-    if (element.size != 0 && n > (std::uint64_t{1} << 47) / element.size)
+    if (element.size == 0) {  // where its elements lie can't be told
+      type.kind = Kind::unknown;
+      type.exact = false;
+      type.leads = element.leads;
+      type.parts.clear();
+      return type;
+    }
+    if (n > (std::uint64_t{1} << 47) / element.size)
       wrong("an array of " + std::to_string(n) + " elements", "one that fits into a pool");
     type.size = element.size * n;
     type.align = element.align;

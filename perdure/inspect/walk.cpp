@@ -50,7 +50,7 @@ std::string Walker::text(Address block) {
 std::uint64_t Walker::sequence_count(const Layout& sequence, Address block) {
   if (block == 0) return 0;
   const auto n = read<std::uint32_t>(block), room = read<std::uint32_t>(block + 4);
-  if (n > room || n * sequence.element().size > data_bytes_)
+  if (n > room || n > data_bytes_ / std::max<std::uint64_t>(sequence.element().size, 1))
     damaged(std::to_string(n) + " elements in a block for " + std::to_string(room),
             "a count up to the block's");
   return n;
@@ -180,8 +180,9 @@ Layout Walker::first_part(const Layout& table, Address at) {
 }
 
 void Walker::block(Visitor& visitor, Address at, std::uint64_t bytes) {
-  if (blocks_left_-- == 0)
+  if (blocks_left_ == 0)
     damaged("more blocks than the pool can hold", "pointers that do not lead in a circle");
+  --blocks_left_;
   visitor.block(at, bytes);
 }
 
