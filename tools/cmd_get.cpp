@@ -42,7 +42,7 @@ std::optional<std::string> look_up(inspect::Walker& walker, const inspect::Sourc
   if (!type.is_container() || type.kind == inspect::Kind::string || type.kind == inspect::Kind::box)
     throw error(failure(Code::invalid, arguments.pool.path,
                         "field '" + arguments.key + "', which has no elements",
-                        "a map, table, vector, list or queue",
+                        "a map, set, table or sequence of elements",
                         "`perdure dump` shows the field; `perdure schema` lists all"));
   inspect::Address at = source.root + field.at;
   const bool table = type.kind == inspect::Kind::table;
@@ -66,6 +66,8 @@ std::optional<std::string> look_up(inspect::Walker& walker, const inspect::Sourc
   return json_of(walker, [&](inspect::Dump& dump) {
     if (table)
       dump.row(type, walker.read<inspect::Address>(found->value));
+    else if (map.is_set())
+      dump.value(map.element(), found->key);
     else
       dump.value(map.is_map() ? map.mapped() : map.element(), found->value);
   });

@@ -47,6 +47,14 @@ const char* word(Kind kind) {
     case Kind::map: return "map";
     case Kind::rb_tree: return "rb_tree";
     case Kind::hash_map: return "hash_map";
+    case Kind::set: return "set";
+    case Kind::hash_set: return "hash_set";
+    case Kind::multimap: return "multimap";
+    case Kind::deque: return "deque";
+    case Kind::priority_queue: return "priority_queue";
+    case Kind::hook: return "list_hook";
+    case Kind::elsewhere: return "object";
+    case Kind::hooked_list: return "hooked_list";
     case Kind::table: return "table";
   }
   return "?";
@@ -77,12 +85,9 @@ class Describe {
     if (!layout.text.empty() && layout.text.size() <= 80) j["type"] = layout.text;
     j["bytes"] = layout.size;
     if (layout.reversed) j["descending"] = true;
-    if (layout.kind == Kind::array || layout.kind == Kind::map) j["count_of"] = layout.count;
-    if (layout.kind == Kind::hash_map) j["buckets"] = layout.count;
-    if (j.contains("count_of")) {
-      j[layout.kind == Kind::map ? "node_entries" : "elements"] = layout.count;
-      j.erase("count_of");
-    }
+    if (layout.kind == Kind::array) j["elements"] = layout.count;
+    if (layout.is_btree() || layout.kind == Kind::multimap) j["node_entries"] = layout.count;
+    if (layout.is_hashed()) j["buckets"] = layout.count;
     if (walker_ != nullptr && at != 0 && layout.is_container()) {
       try {
         j["count"] = walker_->count(layout, at);
@@ -114,7 +119,7 @@ class Describe {
       j[layout.kind == Kind::structure ? "fields" : "alternatives"] = fields;
     } else if (layout.is_map()) {
       j["key"] = type(layout.element(), 0);
-      j["value"] = type(layout.mapped(), 0);
+      if (!layout.is_set()) j["value"] = type(layout.mapped(), 0);
     } else if (layout.kind == Kind::table) {
       j["row"] = type(layout.element(), 0);
       Json found = Json::array();

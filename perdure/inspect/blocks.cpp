@@ -85,7 +85,11 @@ class BlockWalk {
             found_.unknown.size() < 100)
           found_.unknown.push_back(path + ": " + type.text);
         return;
-      case Kind::scalar: return;
+      case Kind::scalar:
+      case Kind::elsewhere: return;
+      case Kind::hook:
+        if (const std::string text = walker_.hook_problem(at); !text.empty()) problem(path, text);
+        return;
       case Kind::text:
         if (const auto block = walker_.read<Address>(at); block != 0) {
           own(block);

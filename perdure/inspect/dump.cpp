@@ -31,7 +31,7 @@ class DumpEntries final : public Visitor {
       } else if (type_.is_map()) {
         out.key("key");
         dump_.value(type_.element(), entry.key, depth_);
-        out.key("value");
+        if (!type_.is_set()) out.key("value");
       } else {
         out.key("index");
         out.token(std::to_string(index_++));
@@ -42,9 +42,11 @@ class DumpEntries final : public Visitor {
       out.newline();
       return true;
     }
-    if (type_.is_map() && type_.element().kind == Kind::text) {
+    if (type_.is_named_map()) {
       dump_.map_key(type_.element(), entry.key);
       element(entry);
+    } else if (type_.is_set()) {
+      dump_.value(type_.element(), entry.key, depth_);
     } else if (type_.is_map()) {
       out.begin_array();
       dump_.value(type_.element(), entry.key, depth_);
@@ -59,6 +61,7 @@ class DumpEntries final : public Visitor {
 
  private:
   void element(const Entry& entry) {
+    if (type_.is_set()) return;
     if (type_.kind == Kind::table)
       dump_.row(type_, entry.value, depth_);
     else
@@ -312,6 +315,8 @@ void Dump::value(const Layout& type, Address at, unsigned depth) {
       if (depth > 60) return pointer(&type.element(), block);
       return value(type.element(), block, depth + 1);
     }
+    case Kind::hook: return pointer(nullptr, walker_.read<Address>(at + 16));
+    case Kind::elsewhere: return pointer(nullptr, at);
     case Kind::pointer:
       return pointer(type.parts.empty() ? nullptr : &type.element(), walker_.read<Address>(at));
     default: return container(type, at, depth);
@@ -321,7 +326,7 @@ void Dump::value(const Layout& type, Address at, unsigned depth) {
 void Dump::container(const Layout& type, Address at, unsigned depth) {
   if (type.kind == Kind::box) return value(type.element(), at, depth + 1);
   if (type.kind == Kind::table && indexes_) return table(type, at, depth);
-  const bool object = type.is_map() && type.element().kind == Kind::text;
+  const bool object = type.is_named_map();
   if (object)
     out_.begin_object();
   else

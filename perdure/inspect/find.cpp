@@ -114,10 +114,10 @@ std::optional<Entry> find(Walker& walker, const Layout& container, Address at,
   }
   TypedKey typed(walker, container.element(), key);
   const auto is_it = [&](const Entry& entry) { return typed.same(entry.key); };
-  if (container.kind == Kind::hash_map) {
+  if (container.is_hashed()) {
     if (const auto hash = typed.hash()) return walker.in_bucket(container, at, *hash, is_it);
   }
-  if (container.kind == Kind::map)
+  if (container.is_btree())
     return walker.in_tree(container, at, [&](Address other) { return typed.order_of(other); });
   return find_if(walker, container, at, is_it);
 }

@@ -279,6 +279,11 @@ class TreeReader {
   Layout* plain(std::string_view word) {
     if (word == "string") return &address(Kind::text);
     if (word == "string/1") return &address(Kind::string);
+    if (word == "list_hook/1") {
+      Layout& hook = address(Kind::hook);
+      hook.size = 24;
+      return &hook;
+    }
     Layout& type = make(Kind::scalar);
     std::string_view base = word;
     if (base.starts_with("enum:")) base.remove_prefix(5), type.meaning = Meaning::enumerator;
@@ -456,38 +461,147 @@ class TreeReader {
 
   Layout* container(std::string_view word, unsigned depth) {
     static constexpr std::pair<std::string_view, Kind> kinds[] = {
-        {"vector", Kind::vector},    {"list", Kind::list}, {"queue", Kind::queue},
-        {"map", Kind::map},          {"box", Kind::box},   {"rb_tree", Kind::rb_tree},
-        {"hash_map", Kind::hash_map}};
+        {"vector", Kind::vector},     {"list", Kind::list},
+        {"queue", Kind::queue},       {"map", Kind::map},
+        {"box", Kind::box},           {"rb_tree", Kind::rb_tree},
+        {"hash_map", Kind::hash_map}, {"set", Kind::set},
+        {"hash_set", Kind::hash_set}, {"multimap", Kind::multimap},
+        {"deque", Kind::deque},       {"priority_queue", Kind::priority_queue}};
+    if (word == "hooked_list") return hooked_list();
     const auto* const found = std::find_if(std::begin(kinds), std::end(kinds),
                                            [&](const auto& kind) { return kind.first == word; });
     if (found == std::end(kinds)) return nullptr;
     Layout& made = make(found->second);
     made.leads = true;
     made.parts.push_back({{}, &type(depth + 1), 0});
-    if (made.is_map()) {
+    if (made.is_set()) {
+      made.parts.push_back({{}, &number_type(1), 0});
+    } else if (made.is_map()) {
       if (!take(',')) return nullptr;
       made.parts.push_back({{}, &type(depth + 1), 0});
     }
-    if (made.kind == Kind::map || made.kind == Kind::hash_map) {
+    if (made.kind == Kind::priority_queue) {
+      if (!take(',')) return nullptr;
+      const auto end = std::min(left_.find('>'), left_.size());
+      priority(made, left_.substr(0, end));
+      left_.remove_prefix(end);
+    }
+    if (made.is_btree() || made.is_hashed() || made.kind == Kind::multimap) {
       const auto n = take(',') ? take_number() : std::nullopt;
       if (!n || *n == 0 || *n > 4096) return nullptr;
       made.count = *n;
     }
     if (!take('>') || !left_.starts_with("/1")) return nullptr;
     left_.remove_prefix(2);
+    if (made.kind == Kind::multimap) return multimap(made);
+    if (made.kind == Kind::deque) return deque(made);
     return settle(made);
+  }
+
+  /// A number as the containers' own parts have it.
+  Layout& number_type(std::uint64_t bytes, value::Number number = value::Number::unsigned_integer) {
+    Layout& made = make(Kind::scalar);
+    made.size = made.align = bytes;
+    made.number = number;
+    made.text = (number == signed_ ? "i" : "u") + std::to_string(8 * bytes);
+    return made;
+  }
+
+  /// The order of a priority_queue; that of other classes, of structs and of floating point, where
+  /// std::less does not order NaN, is not known.
+  static void priority(Layout& queue, std::string_view order) {
+    const Layout& element = queue.element();
+    const bool number = element.kind == Kind::scalar && element.number != value::Number::floating;
+    queue.ordered =
+        (order == "less" || order == "greater") && (number || element.kind == Kind::text);
+    queue.reversed = order == "greater";
+  }
+
+  /// multimap.hpp: the next number, and a map of (key, number).
+  Layout* multimap(Layout& made) {
+    Layout* const inner = map_of(tuple({&made.element()}), made.mapped(), made.count);
+    if (inner == nullptr) return nullptr;
+    made.parts.push_back({"map", inner, inner_map_at});
+    made.size = 2 * inner_map_at, made.align = 64;
+    return &made;
+  }
+
+  /// deque.hpp: begin, end, and a map from blocks' numbers to their addresses.
+  Layout* deque(Layout& made) {
+    Layout* const inner = map_of(&number_type(8, signed_), address(Kind::pointer), 15);
+    if (inner == nullptr || !place_nodes(made)) return nullptr;
+    made.parts.push_back({"map", inner, inner_map_at});
+    made.size = 2 * inner_map_at, made.align = 64;
+    return &made;
+  }
+
+  /// hooked_list<hook's offset/element's size>/1: its text does not say what its elements are.
+  Layout* hooked_list() {
+    Layout& made = make(Kind::hooked_list);
+    const auto at = take_number();
+    const auto bytes = at && take('/') ? take_number() : std::nullopt;
+    if (!bytes || *at + 24 > *bytes || !take('>') || !left_.starts_with("/1")) return nullptr;
+    left_.remove_prefix(2);
+    Layout& element = make(Kind::elsewhere);
+    element.size = *bytes, element.align = 8;
+    element.text = "an object of " + std::to_string(*bytes) + " bytes";
+    made.parts.push_back({{}, &element, 0});
+    made.hook_at = *at;
+    made.size = 24, made.align = 8;
+    made.leads = true;  // for its audit
+    return &made;
+  }
+
+  /// A map whose key may be null: one whose place is not certain.
+  Layout* map_of(const Layout* key, const Layout& value, std::uint64_t entries,
+                 Kind kind = Kind::map) {
+    if (key == nullptr) return nullptr;
+    Layout& made = make(kind);
+    made.leads = true;
+    made.count = entries;
+    made.parts.push_back({"key", key, 0});
+    made.parts.push_back({"value", &value, 0});
+    return settle(made);
+  }
+
+  /// The image of a tuple of these, `numbered`: and of a number. Null where its places are not
+  /// certain: a struct that lies as its bytes may lie in another way in an image.
+  Layout* tuple(const std::vector<const Layout*>& types, bool numbered = true) {
+    Layout& made = make(Kind::structure);
+    made.named = true;
+    Geometry place;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      if (!types[i]->exact || !same_in_image(*types[i])) return nullptr;
+      made.leads = made.leads || types[i]->leads;
+      made.parts.push_back({std::to_string(i), types[i], place.add(*types[i])});
+    }
+    if (numbered) {
+      const Layout& number = number_type(8);
+      made.parts.push_back({std::to_string(types.size()), &number, place.add(number)});
+    }
+    made.size = place.bytes(), made.align = place.align();
+    return place.certain() ? &made : nullptr;
+  }
+  /// Whether a type lies in an image as it does as a key of its own: a struct's numbers lie at
+  /// their alignment in both.
+  static bool same_in_image(const Layout& type) {
+    if (type.kind != Kind::structure || type.named) return true;
+    Geometry place;
+    for (const Member& part : type.parts) {
+      if (part.type->kind != Kind::scalar || place.add(*part.type) != part.at) return false;
+    }
+    return place.bytes() == type.size;
   }
 
   /// Gives a container its size and the places in its nodes.
   Layout* settle(Layout& made) {
     made.size = made.is_map() ? 64 : 8;
     made.align = made.is_map() ? 64 : 8;
-    if (made.kind == Kind::vector) made.size = 32;
+    if (made.kind == Kind::vector || made.kind == Kind::priority_queue) made.size = 32;
     if (made.kind == Kind::list) made.size = 24;
     if (made.kind == Kind::queue) made.size = 128, made.align = 64;
-    if (made.kind == Kind::map && made.count < 4) return nullptr;
-    if (made.kind == Kind::hash_map && (made.count & (made.count - 1)) != 0) return nullptr;
+    if (made.is_btree() && made.count < 4) return nullptr;
+    if (made.is_hashed() && (made.count & (made.count - 1)) != 0) return nullptr;
     if (made.kind == Kind::box && made.element().kind == Kind::pointer) {
       // A box owns what its text names by a pointer.
       Layout& owned = tree_.nodes_.emplace_back(made.element());
@@ -516,10 +630,9 @@ class TreeReader {
       const auto space = part.find(' ');
       if (space == std::string_view::npos) return nullptr;
       const std::string_view word = part.substr(0, space), name = part.substr(space + 1);
-      const auto member = std::find_if(row.parts.begin(), row.parts.end(),
-                                       [&](const Member& m) { return m.name == name; });
-      if (member == row.parts.end()) return nullptr;
-      Layout* const by = part_map(word, *member->type, address);
+      std::vector<const Layout*> found_by;
+      if (!members_of(row, name, found_by)) return nullptr;
+      Layout* const by = part_map(word, found_by, address);
       if (by == nullptr) return nullptr;
       made.parts.push_back({std::string(part), by, table_part_bytes * made.parts.size()});
     }
@@ -530,34 +643,37 @@ class TreeReader {
     return &made;
   }
 
-  /// The map of a table's part.
-  Layout* part_map(std::string_view word, const Layout& member, const Layout& row) {
+  /// The types of "a+b": members of a row.
+  static bool members_of(const Layout& row, std::string_view names,
+                         std::vector<const Layout*>& types) {
+    while (true) {
+      const auto end = std::min(names.find('+'), names.size());
+      const auto member = std::find_if(row.parts.begin(), row.parts.end(), [&](const Member& m) {
+        return m.name == names.substr(0, end);
+      });
+      if (member == row.parts.end()) return false;
+      types.push_back(member->type);
+      if (end == names.size()) return true;
+      names.remove_prefix(end + 1);
+    }
+  }
+
+  /// The map of a table's part: of the member, or of a tuple of several; an index's with the row's
+  /// number behind them.
+  Layout* part_map(std::string_view word, std::vector<const Layout*> members, const Layout& row) {
     const bool one_each = word == "key" || word == "ordered_key" || word == "unique";
     if (!one_each && word != "index" && word != "descending" && word != "expires") return nullptr;
-    Layout& made = make(word == "key" ? Kind::hash_map : Kind::map);
-    made.leads = true;
-    made.count = word == "key" ? 128 : 15;
-    const Layout* key = &member;
-    if (!one_each) {
-      Layout first = member;
-      if (word == "descending") first.reversed = true;
-      Layout& scalar = make(Kind::scalar);
-      scalar.size = scalar.align = 8;
-      scalar.text = "u64";
-      Layout& entry = make(Kind::structure);
-      Geometry place;
-      const std::uint64_t at = place.add(first), number_at = place.add(scalar);
-      if (!place.certain() || !member.exact) return nullptr;
-      entry.named = true;
-      entry.size = place.bytes(), entry.align = place.align();
-      entry.leads = first.leads;
-      entry.parts.push_back({"0", &tree_.nodes_.emplace_back(std::move(first)), at});
-      entry.parts.push_back({"1", &scalar, number_at});
-      key = &entry;
+    if (word == "descending") {
+      for (const Layout*& member : members) {
+        Layout reversed = *member;
+        reversed.reversed = true;
+        member = &tree_.nodes_.emplace_back(std::move(reversed));
+      }
     }
-    made.parts.push_back({"key", key, 0});
-    made.parts.push_back({"row", &row, 0});
-    return settle(made);
+    const Layout* const by =
+        one_each && members.size() == 1 ? members.front() : tuple(members, !one_each);
+    const bool hashed = word == "key";
+    return map_of(by, row, hashed ? 128 : 15, hashed ? Kind::hash_map : Kind::map);
   }
 
   static constexpr value::Number signed_ = value::Number::signed_integer;
@@ -596,13 +712,18 @@ Member Tree::field(std::string_view path) const {
   return found;
 }
 
+bool is_tuple(const Layout& key) noexcept {
+  return key.kind == Kind::structure && key.named && !key.parts.empty() &&
+         key.parts.front().name == "0";
+}
+
 bool has_known_order(const Layout& key) noexcept {
   switch (key.kind) {
     case Kind::scalar: return key.size <= 8 || key.number != value::Number::floating;
     case Kind::text: return true;
     case Kind::structure:
-      // A tuple; any other struct may have an operator<.
-      return !key.parts.empty() && key.named && key.parts.front().name == "0" &&
+      // Any other struct may have an operator<.
+      return is_tuple(key) &&
              std::all_of(key.parts.begin(), key.parts.end(),
                          [](const Member& part) { return has_known_order(*part.type); });
     case Kind::optional:

@@ -33,6 +33,8 @@ enum class Kind : std::uint8_t {
   record,     ///< the address of a record (value/record.hpp)
   owned,      ///< the address of an object that is owned
   pointer,    ///< an address that owns nothing
+  hook,       ///< list_hook: its neighbours' addresses and its list's
+  elsewhere,  ///< an element that is in a hooked_list by its hook: at its own address
   string,     ///< perdure::string
   box,
   vector,
@@ -41,6 +43,12 @@ enum class Kind : std::uint8_t {
   map,
   rb_tree,
   hash_map,
+  set,       ///< a map whose values are one byte
+  hash_set,  ///< a hash_map whose values are one byte
+  multimap,
+  deque,
+  priority_queue,
+  hooked_list,
   table,
 };
 
@@ -77,7 +85,8 @@ struct Layout {
   std::uint64_t count = 0;
   /// A structure's fields, a variant's alternatives, the element of a sequence, array, optional,
   /// vector, list, queue, box, record, owned; a pointer's target, if it is known; a map's key and
-  /// value. A table: its row's structure, then the map of each part, named "key token".
+  /// value. A multimap and a deque, behind these: the map that they are made of. A table: its row's
+  /// structure, then the map of each part, named "key token".
   std::vector<Member> parts;
 
   // Nodes of containers, in bytes.
@@ -85,11 +94,26 @@ struct Layout {
   std::uint64_t node_bytes = 0;            ///< of a leaf, an element's node, a block of a queue
   std::uint64_t children_at = 0, inner_bytes = 0;  ///< of a map's inner node
   bool keeps_hash = false;                         ///< of a hash_map's node
-  std::uint64_t slots = 0;                         ///< of a queue's block
+  std::uint64_t slots = 0;                         ///< of a queue's or deque's block
+  std::uint64_t hook_at = 0;                       ///< of a hooked_list's elements
+  /// Whether a priority_queue's order is that of std::less or std::greater, and known.
+  bool ordered = false;
 
   [[nodiscard]] bool is_container() const noexcept { return kind >= Kind::string; }
+  /// Whether it has keys.
   [[nodiscard]] bool is_map() const noexcept {
-    return kind == Kind::map || kind == Kind::rb_tree || kind == Kind::hash_map;
+    return is_btree() || is_hashed() || kind == Kind::rb_tree || kind == Kind::multimap;
+  }
+  /// Whether it has keys alone.
+  [[nodiscard]] bool is_set() const noexcept { return kind == Kind::set || kind == Kind::hash_set; }
+  [[nodiscard]] bool is_btree() const noexcept { return kind == Kind::map || kind == Kind::set; }
+  [[nodiscard]] bool is_hashed() const noexcept {
+    return kind == Kind::hash_map || kind == Kind::hash_set;
+  }
+  /// Whether a dump writes it as an object of its keys.
+  [[nodiscard]] bool is_named_map() const noexcept {
+    return (kind == Kind::map || kind == Kind::rb_tree || kind == Kind::hash_map) &&
+           element().kind == Kind::text;
   }
   /// The first part's type: an element's, a key's. REQUIRES: there is one.
   [[nodiscard]] const Layout& element() const { return *parts.front().type; }
@@ -127,6 +151,11 @@ class Tree {
 /// its own.
 [[nodiscard]] bool has_known_order(const Layout& key) noexcept;
 
+/// Whether `key` is a tuple, or a pair as the walker makes one.
+[[nodiscard]] bool is_tuple(const Layout& key) noexcept;
+
+/// Where the map in a multimap or deque lies, in bytes from its beginning.
+inline constexpr std::uint64_t inner_map_at = 64;
 /// Where the parts of table `table` lie, in bytes from its beginning.
 inline constexpr std::uint64_t table_part_bytes = 64;
 

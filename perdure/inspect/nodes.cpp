@@ -2,6 +2,8 @@
 //
 // place_nodes: the nodes of the containers (perdure/container/) as numbers. The containers' own
 // sources say why their nodes are as they are.
+#include <bit>
+
 #include "perdure/inspect/layout_reader.hpp"
 
 namespace perdure::inspect {
@@ -70,15 +72,29 @@ bool place_queue(Layout& queue) {
   return block.certain();
 }
 
+/// deque.hpp: elements, a power of two of them.
+bool place_deque(Layout& deque) {
+  const std::uint64_t bytes = std::max<std::uint64_t>(deque.element().size, 1);
+  deque.slots = bytes >= 128 ? 8 : std::bit_floor(1024 / bytes);
+  Geometry block;
+  deque.value_at = block.add(deque.element(), deque.slots);
+  deque.node_bytes = block.bytes();
+  return block.certain();
+}
+
 }  // namespace
 
 bool place_nodes(Layout& container) {
   switch (container.kind) {
-    case Kind::map: return place_map(container);
-    case Kind::hash_map: return place_hash_map(container);
+    case Kind::map:
+    case Kind::set: return place_map(container);
+    case Kind::deque: return place_deque(container);
+    case Kind::hash_map:
+    case Kind::hash_set: return place_hash_map(container);
     case Kind::rb_tree: return place_rb_tree(container);
     case Kind::list: return place_list(container);
     case Kind::queue: return place_queue(container);
+    case Kind::priority_queue:
     case Kind::vector: {
       Geometry one;
       one.add(container.element());

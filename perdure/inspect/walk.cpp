@@ -133,11 +133,17 @@ bool Walker::hash(const Layout& key, Address at, std::uint64_t& hash) {
 std::uint64_t Walker::count(const Layout& container, Address at) {
   Visitor nobody;
   switch (container.kind) {
-    case Kind::map: return counter(at + 16, nobody);
+    case Kind::map:
+    case Kind::set: return counter(at + 16, nobody);
+    case Kind::multimap: return counter(at + inner_map_at + 16, nobody);
     case Kind::rb_tree: return counter(at + 8, nobody);
-    case Kind::hash_map: return counter(at + 32, nobody);
+    case Kind::hash_map:
+    case Kind::hash_set: return counter(at + 32, nobody);
     case Kind::table: return count(*container.parts[1].type, at + table_part_bytes);
+    case Kind::priority_queue:
     case Kind::vector: return read<std::uint64_t>(at);
+    case Kind::deque: return read<std::uint64_t>(at + 8) - read<std::uint64_t>(at);
+    case Kind::hooked_list:
     case Kind::list: return read<std::uint64_t>(at + 16);
     case Kind::queue: return read<std::uint64_t>(at + 72) - read<std::uint64_t>(at + 8);
     case Kind::box: return read<Address>(at) != 0 ? 1 : 0;
@@ -151,7 +157,9 @@ std::uint64_t Walker::count(const Layout& container, Address at) {
 
 Layout Walker::first_part(const Layout& table, Address at) {
   Layout part = *table.parts[1].type;
-  if (part.kind != Kind::hash_map || part.element().kind != Kind::structure) return part;
+  if (part.kind != Kind::hash_map || part.element().kind != Kind::structure ||
+      is_tuple(part.element()))
+    return part;
   // Keys that are structs of numbers lie as their bytes if they have an operator<, and then without
   // their hash. A row's shape shows which.
   class First final : public Visitor {
@@ -179,10 +187,14 @@ Layout Walker::first_part(const Layout& table, Address at) {
   damaged("a table whose first entry leads to no row", "a row of the table's layout");
 }
 
-void Walker::block(Visitor& visitor, Address at, std::uint64_t bytes) {
+void Walker::step() {
   if (blocks_left_ == 0)
     damaged("more blocks than the pool can hold", "pointers that do not lead in a circle");
   --blocks_left_;
+}
+
+void Walker::block(Visitor& visitor, Address at, std::uint64_t bytes) {
+  step();
   visitor.block(at, bytes);
 }
 
@@ -198,9 +210,15 @@ std::uint64_t Walker::counter(Address at, Visitor& visitor) {
 
 void Walker::each(const Layout& container, Address at, Visitor& visitor) {
   switch (container.kind) {
-    case Kind::map: return map(container, at, visitor);
+    case Kind::map:
+    case Kind::set: return map(container, at, visitor);
+    case Kind::multimap: return multimap(container, at, visitor);
+    case Kind::deque: return deque(container, at, visitor);
+    case Kind::priority_queue: return priority_queue(container, at, visitor);
+    case Kind::hooked_list: return hooked_list(container, at, visitor);
     case Kind::rb_tree: return rb_tree(container, at, visitor);
-    case Kind::hash_map: return hash_map(container, at, visitor);
+    case Kind::hash_map:
+    case Kind::hash_set: return hash_map(container, at, visitor);
     case Kind::vector: return vector(container, at, visitor);
     case Kind::list: return list(container, at, visitor);
     case Kind::queue: return queue(container, at, visitor);

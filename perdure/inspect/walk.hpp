@@ -93,6 +93,9 @@ class Walker {
   [[nodiscard]] std::optional<Entry> in_tree(const Layout& map, Address at,
                                              const std::function<int(Address)>& order_of);
 
+  /// What is wrong with a list_hook's neighbours; empty when nothing is.
+  [[nodiscard]] std::string hook_problem(Address hook);
+
   /// Counts one step into a value that holds another one. Throws error(corrupt) past 200.
   static void check_depth(unsigned depth);
   /// Throws error(corrupt): `found` is not what a sound pool has.
@@ -102,6 +105,7 @@ class Walker {
   [[nodiscard]] std::uint64_t data_bytes() const noexcept { return data_bytes_; }
 
  private:
+  void step();
   void block(Visitor& visitor, Address at, std::uint64_t bytes);
   [[nodiscard]] std::uint64_t counter(Address at, Visitor& visitor);
   void map(const Layout& map, Address at, Visitor& visitor);
@@ -110,6 +114,10 @@ class Walker {
   void vector(const Layout& vector, Address at, Visitor& visitor);
   void list(const Layout& list, Address at, Visitor& visitor);
   void queue(const Layout& queue, Address at, Visitor& visitor);
+  void multimap(const Layout& map, Address at, Visitor& visitor);
+  void deque(const Layout& deque, Address at, Visitor& visitor);
+  void priority_queue(const Layout& queue, Address at, Visitor& visitor);
+  void hooked_list(const Layout& list, Address at, Visitor& visitor);
   void table(const Layout& table, Address at, Visitor& visitor);
   void segment_blocks(Address at, std::uint64_t bytes, Visitor& visitor);
   [[nodiscard]] Address segment_at(Address at, std::uint64_t index, std::uint64_t bytes);

@@ -16,11 +16,17 @@
 
 #include "perdure/api/layout.hpp"
 #include "perdure/container/box.hpp"
+#include "perdure/container/deque.hpp"
 #include "perdure/container/hash_map.hpp"
+#include "perdure/container/hash_set.hpp"
+#include "perdure/container/hooked_list.hpp"
 #include "perdure/container/list.hpp"
 #include "perdure/container/map.hpp"
+#include "perdure/container/multimap.hpp"
+#include "perdure/container/priority_queue.hpp"
 #include "perdure/container/queue.hpp"
 #include "perdure/container/rb_tree.hpp"
+#include "perdure/container/set.hpp"
 #include "perdure/container/string.hpp"
 #include "perdure/container/table.hpp"
 #include "perdure/container/vector.hpp"
@@ -43,6 +49,7 @@ struct Node {
   p<std::uint64_t> value;
   ptr<Node> next;
   string name;
+  list_hook hook;
 };
 struct Inner {
   p<std::uint32_t> n;
@@ -75,8 +82,14 @@ struct Root {
   vector<std::vector<std::string>> lists;
   queue<std::string> jobs;
   table<Session, key<&Session::token>, indexed<&Session::user>, indexed_descending<&Session::price>,
-        unique<&Session::mail>, expires<&Session::until>>
+        unique<&Session::mail>, expires<&Session::until>, indexed<&Session::user, &Session::token>>
       sessions;
+  set<std::string> names;
+  hash_set<std::uint64_t> numbers;
+  multimap<std::string, std::string> several;
+  deque<std::string> both;
+  priority_queue<std::string> next;
+  hooked_list<Node, &Node::hook> hooked;
   ptr<Node> head;
   vector<Node*> nodes;
 };
@@ -112,6 +125,15 @@ void fill(Arena& arena) {
     node->name.assign(tx, word(i));
     tx.write(node->next, last);
     root.nodes.push_back(tx, node);
+    root.hooked.push_back(tx, *node);
+    root.names.insert(tx, word(i));
+    root.numbers.insert(tx, i);
+    root.several.insert(tx, word(i % 3), word(i));
+    if (i % 2 == 0)
+      root.both.push_front(tx, word(i));
+    else
+      root.both.push_back(tx, word(i));
+    root.next.push(tx, word(i));
     last = node;
   }
   tx.write(root.head, last);

@@ -23,7 +23,7 @@ class Inspecting(Case):
     def make(self, how):
         done = subprocess.run([FOREIGN, self.pool, "shadow", how], capture_output=True, timeout=60,
                               check=False)
-        self.assertEqual(done.returncode, 0 if how == "close" else -signal.SIGKILL, done.stderr)
+        self.assertEqual(done.returncode, -signal.SIGKILL if how == "kill" else 0, done.stderr)
 
     def test_schema(self):
         fields = self.ok_json("schema", self.pool, "--count")["root"]["fields"]
@@ -103,6 +103,16 @@ class Inspecting(Case):
         self.fails(1, "check", self.pool, has=["a leak"])
         self.put_back(root, accounts)
         self.check()
+
+    def test_check_says_what_it_does_not_know(self):
+        self.pool = self.path("vault")
+        self.make("vault")
+        answer = self.check()  # the block of `theirs` is nobody's, as far as is known
+        self.assertTrue(any("field theirs: theirs/1" in note for note in answer["notes"]), answer)
+        self.assertNotIn("leaked_blocks", answer["summary"])
+        self.assertEqual(json.loads(self.ok("dump", self.pool, "theirs"))["theirs"]["?"],
+                         "theirs/1")
+        self.assertIn(b"theirs: ? theirs/1", self.ok("schema", self.pool))
 
     def test_whatever_is_damaged_no_command_crashes(self):
         info = self.ok_json("info", self.pool)
