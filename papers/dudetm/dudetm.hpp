@@ -136,6 +136,12 @@ class Dudetm<Tm>::Transaction : public RedoTransaction<Dudetm<Tm>, Tm, Persister
       if (frames_ != nullptr) return false;  // each access looks up its page
     return tm_.direct();
   }
+  /// False under software paging: its reads are not plain.
+  [[nodiscard]] bool try_direct_view() noexcept {
+    if constexpr (paged)
+      if (frames_ != nullptr) return false;
+    return Base::try_direct_view();
+  }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
     if constexpr (paged)
       if (__builtin_expect(frames_ != nullptr, 0)) return read_in_frame(a);
