@@ -34,11 +34,13 @@ class list_hook;
 namespace detail {
 /// The list's own fields.
 struct hooked_ends {
-  ptr<list_hook> first, last;
-  p<std::uint64_t> size;
+  ptr<list_hook> first;   ///< null in an empty list
+  ptr<list_hook> last;    ///< null in an empty list
+  p<std::uint64_t> size;  ///< how many hooks are linked
 };
 /// A cursor's place among hooks.
 struct hook_cursor : live_cursor {
+  /// At a hook of the list, or past its end.
   hook_cursor(const hooked_ends* in, list_hook* at, bool live) : live_cursor(in, live), hook(at) {}
   list_hook* hook;    ///< the element's; or, when it is gone, that of the one after it
   bool gone = false;  ///< the element left the list

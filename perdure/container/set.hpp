@@ -20,6 +20,7 @@ namespace perdure {
 namespace detail {
 /// An element of a set's range is a copy of its key.
 struct key_alone {
+  /// The cursor's key.
   template <class Tx, class Cursor>
   static auto at(Tx& tx, const Cursor& cursor) {
     return cursor.key(tx);

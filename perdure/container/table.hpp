@@ -89,15 +89,17 @@ class alignas(64) table {
     if (!found) return std::nullopt;
     return detail::row_ref<T, Tx>(tx, *found);
   }
-  /// The same calls with the values of a key of several members: find(tx, a, b).
+  /// Whether there is a row of a key of several members: contains(tx, a, b).
   template <class Tx, class A, class B, class... More>
   [[nodiscard]] bool contains(Tx& tx, const A& a, const B& b, const More&... more) const {
     return contains(tx, whole_key(a, b, more...));
   }
+  /// The row of a key of several members, as find(tx, key).
   template <class Tx, class A, class B, class... More>
   [[nodiscard]] std::optional<T> find(Tx& tx, const A& a, const B& b, const More&... more) const {
     return find(tx, whole_key(a, b, more...));
   }
+  /// The row of a key of several members in its transaction, as at(tx, key).
   template <class Tx, class A, class B, class... More>
   [[nodiscard]] auto at(Tx& tx, const A& a, const B& b, const More&... more) const {
     return at(tx, whole_key(a, b, more...));

@@ -57,18 +57,22 @@ struct table_part;
 /// A list of members, in order.
 template <auto... Members>
 struct members {};
+/// The same, of one member or more.
 template <auto First, auto... Rest>
 struct members<First, Rest...> {
+  /// The struct that they are members of.
   using object = typename member_of<decltype(First)>::object;
   /// The member, or a tuple of several.
   using type = std::conditional_t<sizeof...(Rest) == 0, member_type<First>,
                                   std::tuple<member_type<First>, member_type<Rest>...>>;
+  /// How many they are.
   static constexpr unsigned count = 1 + sizeof...(Rest);
 
   /// Whether a row has a value in each that is an optional.
   static bool all_there(const object& row) {
     return there<First>(row) && (there<Rest>(row) && ...);
   }
+  /// Their values in a row.
   static decltype(auto) of(const object& row) {
     if constexpr (sizeof...(Rest) == 0)
       return static_cast<const type&>(row.*First);
@@ -92,6 +96,7 @@ struct members<First, Rest...> {
   }
 };
 
+/// Whether two pointers to members name one member.
 template <auto A, auto B>
 constexpr bool same_member() {
   if constexpr (std::is_same_v<decltype(A), decltype(B)>)
@@ -102,8 +107,10 @@ constexpr bool same_member() {
 /// Whether a list of members begins with another one.
 template <class Long, class Short>
 inline constexpr bool begins_with = false;
+/// Every list begins with the empty one.
 template <auto... Members>
 inline constexpr bool begins_with<members<Members...>, members<>> = true;
+/// The first members are one, and what follows them begins so, too.
 template <auto A, auto... As, auto B, auto... Bs>
 inline constexpr bool begins_with<members<A, As...>, members<B, Bs...>> =
     same_member<A, B>() && begins_with<members<As...>, members<Bs...>>;
@@ -137,6 +144,7 @@ struct by_members : found_by<Members, SkipsNothing> {
   }
 };
 
+/// What an index's entry holds of a member.
 template <auto Member, bool Descending>
 using index_part =
     std::conditional_t<Descending, value::reversed<member_type<Member>>, member_type<Member>>;

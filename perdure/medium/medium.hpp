@@ -68,7 +68,8 @@ struct RingMap {
 
 /// One 8-byte word to be stored, and where, relative to a base.
 struct WordStore {
-  std::uint64_t offset = 0, value = 0;
+  std::uint64_t offset = 0;  ///< bytes from the base
+  std::uint64_t value = 0;   ///< what is stored there
 };
 
 /// How a range of the data region appears in memory at the address that transactions use.
