@@ -151,7 +151,7 @@ class Advise(Case):
                    has=["150 transactions", "--skip"])
 
     def test_programs_that_leave_no_trace(self):
-        self.fails(3, "advise", *self.short, "--", "true", has=["true", "perdure.h", "any_engine"])
+        self.fails(3, "advise", *self.short, "--", "true", has=["true", "perdure.h", "Pool<Root>"])
         self.fails(3, "advise", *self.short, "--", PROGRAM, self.pool, "0", "1",
                    has=["committed no transaction"])
         self.fails(3, "advise", *self.short, "--json", "--", PROGRAM, self.pool, "1", "1", "fail",
