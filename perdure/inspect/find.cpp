@@ -51,8 +51,8 @@ class TypedKey {
              (is_zero(other) && is_zero(bytes_));
     return std::memcmp(other, bytes_, type_.size) == 0;
   }
-  /// Returns a negative value, zero or a positive value: the key at an address is below, equal to or
-  /// above this one.
+  /// Returns a negative value, zero or a positive value: the key at an address is below, equal to
+  /// or above this one.
   [[nodiscard]] int order_of(Address at) {
     if (type_.kind == Kind::text) {
       const int order = walker_.text(walker_.read<Address>(at)).compare(text_);

@@ -19,8 +19,8 @@ namespace perdure::inspect {
 [[nodiscard]] bool is_typed_plainly(const Layout& key) noexcept;
 
 /// The element with a plainly typed key; of a vector, list or queue, the element with this number,
-/// counted from 0. Looks it up where the container's order or hashes are known, otherwise visits all
-/// elements. Throws error(invalid) where the text is no key of the container's type, and
+/// counted from 0. Looks it up where the container's order or hashes are known, otherwise visits
+/// all elements. Throws error(invalid) where the text is no key of the container's type, and
 /// error(corrupt). A table's map is that of first_part(), and its values are addresses of rows.
 [[nodiscard]] std::optional<Entry> find(Walker& walker, const Layout& container, Address at,
                                         std::string_view key);

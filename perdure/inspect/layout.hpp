@@ -5,8 +5,8 @@
 //
 // A text comes from a file: whatever it says, reading it ends, and takes memory in proportion to
 // it. A word that this build does not know is a node of kind `unknown`, and the rest is read.
-// The sizes and offsets within the nodes of containers are computed here, once; walk.hpp reads them.
-// tests/inspect compares them with the containers' own.
+// The sizes and offsets within the nodes of containers are computed here, once; walk.hpp reads
+// them. tests/inspect compares them with the containers' own.
 // Thread safety: a Tree does not change after it was made.
 #pragma once
 

@@ -105,7 +105,8 @@ class RecordsInOrder {
   std::size_t at_ = 0;
 };
 
-// Pipelined order: the ring is written in id order, so a gap can only mean that the ring is damaged.
+// Pipelined order: the ring is written in id order, so a gap can only mean that the ring is
+// damaged.
 Status no_gap(RecordsInOrder records, std::uint64_t last_id, const std::string& name) {
   for (RecordView r; records.next(r); last_id = r.id())
     // mutant: redo-no-gaps

@@ -5,8 +5,8 @@
 // they use no threads except those that a call starts and ends, and no global state.
 //
 // Crash invariants:
-// REDO-1 Entries are applied in id order, word by word: of two that change the same word, and of two
-// that change the heap, the later one is applied later.
+// REDO-1 Entries are applied in id order, word by word: of two that change the same word, and of
+// two that change the heap, the later one is applied later.
 // REDO-2 Everything applied is flushed and fenced before the checkpoint id says so.
 // REDO-3 Applying again, over a data region that is as new or newer, ends in the same state (values
 // are whole words; for heap ops see heap.hpp).

@@ -8,8 +8,8 @@
 // try reads the lock right after it has begun, so a thread that takes the lock aborts it: the
 // holder is alone. Reads and writes are plain. An undo log is kept nevertheless: an exception must
 // leave a transaction, so rollback() undoes and then commits a transaction that has changed
-// nothing. Ids are commit timestamps (timestamps.hpp), drawn in the try after everything else, or by
-// the holder before it releases the lock. Isolation ends before before_publish runs, which may
+// nothing. Ids are commit timestamps (timestamps.hpp), drawn in the try after everything else, or
+// by the holder before it releases the lock. Isolation ends before before_publish runs, which may
 // store to lines that other threads read. Therefore Htm is for the pipelined order, where nothing
 // is acknowledged before the log writer has seen every transaction up to its timestamp, and for
 // records that name what they count with (log/dependencies.hpp). What a thread shows
@@ -22,8 +22,8 @@
 //   HTM-2  complete() reads the time first and the pendings afterwards. A pending that it misses
 //          became visible later, so its thread reads the counter later still (HTM-1), and that
 //          timestamp is above complete()'s time.
-// The same drain() gives TIMESTAMP-1 of timestamps.hpp: the lines that the try has written are owned
-// before its timestamp is drawn.
+// The same drain() gives TIMESTAMP-1 of timestamps.hpp: the lines that the try has written are
+// owned before its timestamp is drawn.
 // Thread safety: a transaction belongs to its thread; transactions of one Shared may run
 // concurrently.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// shadow/htm (perdure/engine/shadow/htm.md), on the stand-in: it is refused where it can't run; what
-// is visible and not durable; power cuts between a transaction's end and its fence, with
+// shadow/htm (perdure/engine/shadow/htm.md), on the stand-in: it is refused where it can't run;
+// what is visible and not durable; power cuts between a transaction's end and its fence, with
 // transactions that have seen it; pools that pass from one instance of the family to another. A
 // thread is stopped where others may continue (Gate), so nothing is left to chance.
 // crash/threads_test.cpp has the same under a scheduler, and the explorer's judgement.

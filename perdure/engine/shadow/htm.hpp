@@ -4,8 +4,8 @@
 // transactions. A transaction's body is a hardware transaction on the shadow. Its isolation ends at
 // XEND, and its record is appended and fenced afterwards, in the ring of its thread. What another
 // transaction has seen of it before that, it depends on: its record names that record
-// (DEPEND-1 to DEPEND-5, log/dependencies.hpp and ring_commits.hpp), and its thread waits until that
-// one was acknowledged, too. No word is written by all transactions.
+// (DEPEND-1 to DEPEND-5, log/dependencies.hpp and ring_commits.hpp), and its thread waits until
+// that one was acknowledged, too. No word is written by all transactions.
 //
 //   DEPEND-6 The checkpoint id covers only transactions below complete() (tm/htm.hpp): they are
 //            acknowledged and have set their marks. A batch that was copied is written when
