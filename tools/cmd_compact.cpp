@@ -9,13 +9,10 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
-#include "perdure/engine/dynamic_engine.hpp"
-#include "perdure/pool/open_pool.hpp"
 #include "tools/command.hpp"
 #include "tools/json.hpp"
-#include "tools/progress.hpp"
-#include "tools/raw_pool.hpp"
 #include "tools/text.hpp"
+#include "tools/unmapped_pool.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -32,40 +29,14 @@ Size size_of(const std::string& path) {
   return {static_cast<std::uint64_t>(st.st_size), static_cast<std::uint64_t>(st.st_blocks) * 512};
 }
 
-// A pool in order, recovered if it was not, and in no session.
-std::unique_ptr<pool::OpenPool> open_clean(bool& was_clean) {
-  pool::OpenFile how;
-  how.path = arguments.path;
-  how.create = false;
-  how.read_only = dry_run;
-  how.medium = arguments.medium;
-  how.direct = !arguments.no_direct;
-  pool::Identity who;
-  who.engine_any = true;
-  who.layout_any = true;
-  auto file = pool::OpenPool::open(how, who).value();
-  was_clean = file->header().clean == 1;
-  if (was_clean) return file;
-  const std::string engine = engine_of(file->header());
-  const engine::EngineInfo* const entry = engine::find_family(engine);
-  if (entry == nullptr)
-    failure(Code::incompatible, arguments.path, "a pool of engine '" + engine + "'",
-            "one that this build knows", "use the perdure command of the program's own build")
-        .or_throw();
-  engine::Recovery report;
-  report.was_clean = false;
-  engine::recover(*entry, *file, report, {0, show_recovery(arguments.path)}).or_throw();
-  file->start_session(pool::ViewPolicy::none).or_throw();
-  file->close_clean(report.last_id).or_throw();
-  return file;
-}
-
 int run(App& app) {
   const Size before = size_of(arguments.path);
   bool was_clean = true;
   pool::TrimReport report;
   {
-    const auto file = open_clean(was_clean);
+    const auto file = open_unmapped(arguments, dry_run);
+    was_clean = file->header().clean == 1;
+    if (!was_clean) (void)put_in_order(*file, arguments);
     report = file->trim(dry_run).value();
   }
   const Size after = size_of(arguments.path);

@@ -53,8 +53,8 @@ void body(ErasedTx& tx, void* arg) {
 
 InspectedPool::InspectedPool(const PoolArguments& arguments) : pool_(open(arguments)) {}
 InspectedPool::~InspectedPool() {
-  (void)
-      pool_->close();  // a pool that was recovered is in order now; its next opening reports errors
+  // A pool that was recovered is in order now. Its next opening reports errors.
+  (void)pool_->close();
 }
 
 void InspectedPool::view(const std::function<void(inspect::Walker&, const inspect::Source&)>& f) {

@@ -70,12 +70,10 @@ pool::Header peek_header(const std::string& path) {
   return chosen.value().header;
 }
 
-std::string engine_of(const pool::Header& header) {
-  return {header.engine, ::strnlen(header.engine, sizeof header.engine)};
-}
+std::string engine_of(const pool::Header& header) { return std::string(pool::engine_name(header)); }
 
 std::string layout_of_pool(const pool::Header& header) {
-  return {header.layout, std::min<std::size_t>(header.layout_bytes, sizeof header.layout)};
+  return std::string(pool::layout_text(header));
 }
 
 }  // namespace perdure::tool

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/unmapped_pool.hpp"
+
+#include <string>
+
+#include "perdure/engine/dynamic_engine.hpp"
+#include "tools/command.hpp"
+#include "tools/progress.hpp"
+#include "tools/raw_pool.hpp"
+
+namespace perdure::tool {
+
+std::unique_ptr<pool::OpenPool> open_unmapped(const PoolArguments& arguments, bool read_only) {
+  pool::OpenFile how;
+  how.path = arguments.path;
+  how.create = false;
+  how.read_only = read_only;
+  how.medium = arguments.medium;
+  how.direct = !arguments.no_direct;
+  pool::Identity who;
+  who.engine_any = true;
+  who.layout_any = true;
+  return pool::OpenPool::open(how, who).value();
+}
+
+engine::Recovery put_in_order(pool::OpenPool& file, const PoolArguments& arguments) {
+  const std::string engine = engine_of(file.header());
+  const engine::EngineInfo* const entry = engine::find_family(engine);
+  if (entry == nullptr)
+    failure(Code::incompatible, arguments.path, "a pool of engine '" + engine + "'",
+            "one that this build knows", "use the perdure command of the program's own build")
+        .or_throw();
+  engine::Recovery report;
+  report.was_clean = file.header().clean == 1;
+  if (!report.was_clean) {
+    engine::recover(*entry, file, report, {0, show_recovery(arguments.path)}).or_throw();
+    file.start_session(pool::ViewPolicy::none).or_throw();
+    file.close_clean(report.last_id).or_throw();
+  }
+  return report;
+}
+
+}  // namespace perdure::tool
