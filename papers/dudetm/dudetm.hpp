@@ -116,9 +116,8 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, Persister> {
 template <class Tm>
 class Dudetm<Tm>::Transaction : public RedoTransaction<Dudetm<Tm>, Tm, Persister> {
   using Base = RedoTransaction<Dudetm<Tm>, Tm, Persister>;
-  using Base::core_, Base::engine_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of,
-      Base::ops_, Base::record_, Base::ring_, Base::tm_, Base::update_, Base::view_,
-      Base::volatile_;
+  using Base::core_, Base::engine_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
+      Base::record_, Base::ring_, Base::tm_, Base::update_, Base::view_, Base::volatile_;
 
  public:
   Transaction(Dudetm& engine, int slot);
@@ -168,18 +167,11 @@ class Dudetm<Tm>::Transaction : public RedoTransaction<Dudetm<Tm>, Tm, Persister
     for (std::uint64_t i = 0; i < n; ++i) tm_.put(place(a + i, offset + i * 8), src[i]);
   }
   std::byte* alloc(std::uint64_t bytes) {
-    record_.room(2);  // what can fail comes first, as in write()
-    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_data_);
-    record_.heap_op(op);
+    const pool::HeapOp op = this->record_alloc(bytes);
     touch_bitmap(op);
     return view_ + op.offset;
   }
-  void free(void* p) {
-    record_.room(2);
-    const pool::HeapOp op = ops_.free(heap_, offset_of(p), tm_);
-    record_.heap_op(op);
-    touch_bitmap(op);
-  }
+  void free(void* p) { touch_bitmap(this->record_free(p)); }
 
   std::uint64_t commit(Durability durability);
   /// Releases what wait_for_log_space() may have taken for a transaction that was to be run again,

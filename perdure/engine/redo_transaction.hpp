@@ -2,9 +2,9 @@
 //
 // RedoTransaction: the commit of a RedoEngine's transaction, in both orders, and what it needs: the
 // redo record that the transaction's stores are gathered in, its log, and its volatile log. The
-// stores are the engine's own: write(), write_words(), alloc() and free() put each into record_
-// (SHADOW-2) before they store it through tm_, and commit() chooses between commit_read_only(),
-// commit_strict() and commit_pipelined(). shadow/shadow.hpp is the shortest example.
+// stores are the engine's own: write() and write_words() put each into record_ (SHADOW-2) before
+// they store it through tm_, and commit() chooses between commit_read_only(), commit_strict() and
+// commit_pipelined(). shadow/shadow.hpp is the shortest example.
 // Thread safety: used by its thread alone.
 #pragma once
 
@@ -27,10 +27,12 @@ class RedoTransaction : public TransactionBase<Tm> {
 
  public:
   void rollback() noexcept { (void)roll_back(); }
+  std::byte* alloc(std::uint64_t bytes) { return view_ + record_alloc(bytes).offset; }
+  void free(void* p) { (void)record_free(p); }
 
  protected:
-  using Base::core_, Base::heap_, Base::inside_, Base::ops_, Base::row_, Base::shows_, Base::tm_,
-      Base::update_, Base::view_;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::ops_, Base::row_,
+      Base::shows_, Base::tm_, Base::update_, Base::view_;
 
   /// `marks` receives the lines that heap ops change; null where the data region is not written
   /// from the mapping. `volatile_words` and `unbounded` are the volatile log's (volatile_log.hpp).
@@ -50,6 +52,21 @@ class RedoTransaction : public TransactionBase<Tm> {
       engine.writer_.add(slot, volatile_);
   }
   ~RedoTransaction() = default;
+
+  /// Take a block from the heap or give one back, and record it. What can fail comes before what
+  /// can't.
+  pool::HeapOp record_alloc(std::uint64_t bytes) {
+    record_.room(2);
+    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_data_);
+    record_.heap_op(op);
+    return op;
+  }
+  pool::HeapOp record_free(void* p) {
+    record_.room(2);
+    const pool::HeapOp op = ops_.free(heap_, this->offset_of(p), tm_);
+    record_.heap_op(op);
+    return op;
+  }
 
   /// Takes back what the transaction stored. False: nothing was done, because it has committed
   /// (what failed came after) or the process is a forked child.

@@ -72,6 +72,10 @@ inline constexpr unsigned timestamp_bits = 16;
 [[nodiscard]] constexpr std::uint64_t id_of_timestamp(std::uint64_t timestamp) noexcept {
   return timestamp >> timestamp_bits;
 }
+/// The first timestamp whose id is above `id`.
+[[nodiscard]] constexpr std::uint64_t first_timestamp_after(std::uint64_t id) noexcept {
+  return (id + 1) << timestamp_bits;
+}
 
 [[nodiscard]] constexpr std::uint64_t entry_key(EntryKind kind, std::uint64_t offset,
                                                 std::uint64_t count) noexcept {

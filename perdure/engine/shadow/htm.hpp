@@ -103,8 +103,8 @@ class ShadowHtm : public RedoEngine<ShadowHtm<Tm>, Tm, log::LogWriter> {
 template <class Tm>
 class ShadowHtm<Tm>::Transaction : public RedoTransaction<ShadowHtm<Tm>, Tm, log::LogWriter> {
   using Base = RedoTransaction<ShadowHtm<Tm>, Tm, log::LogWriter>;
-  using Base::core_, Base::engine_, Base::heap_, Base::max_data_, Base::offset_of, Base::ops_,
-      Base::record_, Base::ring_, Base::target_, Base::tm_, Base::update_, Base::use_, Base::view_;
+  using Base::core_, Base::engine_, Base::offset_of, Base::ops_, Base::record_, Base::ring_,
+      Base::target_, Base::tm_, Base::update_, Base::use_, Base::view_;
 
  public:
   Transaction(ShadowHtm& engine, int slot);
@@ -123,16 +123,6 @@ class ShadowHtm<Tm>::Transaction : public RedoTransaction<ShadowHtm<Tm>, Tm, log
     for (std::uint64_t i = 0; i < n; ++i) tm_.keep(a + i);
     record_.words(offset_of(a), src, n);
     for (std::uint64_t i = 0; i < n; ++i) tm_.put(a + i, src[i]);
-  }
-  std::byte* alloc(std::uint64_t bytes) {
-    record_.room(2);  // what can fail comes first, as in write()
-    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_data_);
-    record_.heap_op(op);
-    return view_ + op.offset;
-  }
-  void free(void* p) {
-    record_.room(2);
-    record_.heap_op(ops_.free(heap_, offset_of(p), tm_));
   }
   /// A commit that stored something is durable when it returns, whatever is asked for. One that
   /// stored nothing waits for what it saw unless it is `async`.

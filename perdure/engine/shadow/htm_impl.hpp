@@ -21,7 +21,7 @@ namespace perdure::engine::shadow {
 // taken for one that the data region holds.
 template <class Tm>
 ShadowHtm<Tm>::ShadowHtm(pool::OpenPool& file, const Config& config, const Recovery& recovery)
-    : Base(file, config, recovery, (file.header().checkpoint_id + 1) << log::timestamp_bits),
+    : Base(file, config, recovery, log::first_timestamp_after(file.header().checkpoint_id)),
       marks_(file.header().max_data_bytes),
       commits_(rings_.size()),
       checkpoint_id_(file.header().checkpoint_id) {
@@ -184,8 +184,7 @@ Stats ShadowHtm<Tm>::stats() {
   s.aborts += tm_.unseen_aborts();
   s.without_lock = tm_.committed();
   // The last timestamp that has this id: all that it covers, as receipts count.
-  s.checkpoint_id =
-      ((checkpoint_id_.load(std::memory_order_relaxed) + 1) << log::timestamp_bits) - 1;
+  s.checkpoint_id = log::first_timestamp_after(checkpoint_id_.load(std::memory_order_relaxed)) - 1;
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
   if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
   return s;

@@ -116,8 +116,8 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
 template <class Tm>
 class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogWriter> {
   using Base = RedoTransaction<Shadow<Tm>, Tm, log::LogWriter>;
-  using Base::core_, Base::engine_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of,
-      Base::ops_, Base::record_, Base::ring_, Base::tm_, Base::view_;
+  using Base::core_, Base::engine_, Base::inside_, Base::offset_of, Base::ops_, Base::record_,
+      Base::ring_, Base::tm_, Base::view_;
 
  public:
   Transaction(Shadow& engine, int slot);
@@ -158,16 +158,6 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
     record_.words_over(offset, src, n, a);
     mark_.mark(offset, n * 8, tm_.alone());
     for (std::uint64_t i = 0; i < n; ++i) tm_.put(a + i, src[i]);
-  }
-  std::byte* alloc(std::uint64_t bytes) {
-    record_.room(2);  // what can fail comes first, as in write()
-    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_data_);
-    record_.heap_op(op);
-    return view_ + op.offset;
-  }
-  void free(void* p) {
-    record_.room(2);
-    record_.heap_op(ops_.free(heap_, offset_of(p), tm_));
   }
 
   std::uint64_t commit(Durability durability) {
