@@ -62,19 +62,18 @@ class Pool<Root, engines<Instances...>>
     ((engine::add_entries<Instances>(l.entries), l.instance.resize(l.entries.size(), n++)), ...);
     return l;
   }
-  Status open_file(const std::string& path, const Options& options, medium::Medium* medium,
-                   bool fresh) {
-    std::unique_ptr<medium::Medium> made(medium);
+  Status open_file(const std::string& path, const Options& options,
+                   std::unique_ptr<medium::Medium>* medium, bool fresh) {
     if (!options.trace.empty())
       return failure(Code::invalid, path, "Options::trace for engines that are compiled in",
                      "a Pool<Root>", "leave it empty, or open the pool so to record it");
     const Listed candidates = listed();
     auto opened = detail::open_pool(path, options, candidates.entries, detail::root_type<Root>(),
-                                    std::move(made), fresh);
+                                    medium != nullptr ? std::move(*medium) : nullptr, fresh);
     if (!opened) return opened.status();
     opened->file->drop_unless_kept();
     index_ = candidates.instance[opened->index];
-    this->take(*opened, options, nullptr);
+    this->take(*opened, options);
     start(std::move(*opened), std::index_sequence_for<Instances...>());
     return {};
   }

@@ -113,7 +113,7 @@ class TypedPool : public PoolBase {
   /// Opens on a medium that the caller made (tests, crash exploration).
   static Result<Derived> try_open_on(const std::string& path, const Options& options,
                                      std::unique_ptr<medium::Medium> medium, bool fresh) {
-    return open_with(path, options, medium.release(), fresh);
+    return open_with(path, options, &medium, fresh);
   }
 
   /// Runs f(tx, root) as a transaction; returns a receipt with f's value (if that is a tx(field),
@@ -196,9 +196,9 @@ class TypedPool : public PoolBase {
 
  private:
   [[nodiscard]] Derived& self() noexcept { return static_cast<Derived&>(*this); }
-  // Takes `medium` over.
+  // Takes over what `medium` leads to; null: the path is opened.
   static Result<Derived> open_with(const std::string& path, const Options& options,
-                                   medium::Medium* medium, bool fresh) {
+                                   std::unique_ptr<medium::Medium>* medium, bool fresh) {
     try {
       Derived pool;
       if (Status s = pool.open_file(path, options, medium, fresh); !s.ok()) return s;
@@ -269,8 +269,8 @@ class Pool<Root, engines<any_engine>> : public TypedPool<Pool<Root, engines<any_
   friend class TypedPool<Pool, Root>;
   Pool() = default;
 
-  Status open_file(const std::string& path, const Options& options, medium::Medium* medium,
-                   bool fresh) {
+  Status open_file(const std::string& path, const Options& options,
+                   std::unique_ptr<medium::Medium>* medium, bool fresh) {
     return this->open_registered(path, options, detail::root_type<Root>(), medium, fresh);
   }
   template <class F>

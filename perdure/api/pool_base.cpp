@@ -47,25 +47,23 @@ PoolBase& PoolBase::operator=(PoolBase&& other) noexcept {
 PoolBase::~PoolBase() { shut(); }
 
 Status PoolBase::open_registered(const std::string& path, const Options& options,
-                                 const detail::RootType& root, medium::Medium* medium, bool fresh) {
-  std::unique_ptr<medium::Medium> made(medium);
-  auto opened =
-      detail::open_pool(path, options, engine::registered(), root, std::move(made), fresh);
+                                 const detail::RootType& root,
+                                 std::unique_ptr<medium::Medium>* medium, bool fresh) {
+  auto opened = detail::open_pool(path, options, engine::registered(), root,
+                                  medium != nullptr ? std::move(*medium) : nullptr, fresh);
   if (!opened) return opened.status();
   opened->file->drop_unless_kept();
-  take(*opened, options, nullptr);
+  take(*opened, options);
   running_ = std::make_unique<detail::Running<any_engine>>(std::move(*opened));
   runner_ = running_->runner();
   return {};
 }
 
-void PoolBase::take(const detail::Opened& opened, const Options& options,
-                    std::unique_ptr<detail::RunningEngine> running) {
+void PoolBase::take(const detail::Opened& opened, const Options& options) {
   name_ = opened.config.instance;
   durability_ = options.durability;
   root_ = opened.file->view() + opened.file->header().root_offset;
   empty_ = opened.recovery.last_id == 0 && !opened.file->read_only();
-  running_ = std::move(running);
 }
 
 void PoolBase::keep() { running_->file().keep(); }

@@ -106,13 +106,13 @@ class PoolBase {
   /// recovers).
   ~PoolBase();
 
-  /// Opens the pool with an engine of the registry, and takes it. `medium` is taken over; null: the
-  /// path is opened. The file is left only after keep().
+  /// Opens the pool with an engine of the registry, and takes it. What `medium` leads to is taken
+  /// over; null: the path is opened. The file is left only after keep().
   Status open_registered(const std::string& path, const Options& options,
-                         const detail::RootType& root, medium::Medium* medium, bool fresh);
-  /// Takes what was opened: how it was, and the engine over it.
-  void take(const detail::Opened& opened, const Options& options,
-            std::unique_ptr<detail::RunningEngine> running);
+                         const detail::RootType& root, std::unique_ptr<medium::Medium>* medium,
+                         bool fresh);
+  /// Takes what was opened, except the engine over it.
+  void take(const detail::Opened& opened, const Options& options);
   /// Leaves a new pool's file where it is.
   void keep();
   /// Closes the pool as the destructor does.
