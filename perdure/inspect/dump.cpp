@@ -43,7 +43,7 @@ class DumpEntries final : public Visitor {
       return true;
     }
     if (type_.is_named_map()) {
-      dump_.map_key(type_.element(), entry.key);
+      dump_.map_key(entry.key);
       element(entry);
     } else if (type_.is_set()) {
       dump_.value(type_.element(), entry.key, depth_);
@@ -205,28 +205,19 @@ void Dump::unknown(const Layout& type, Address at) {
   out_.key("bytes");
   out_.token(std::to_string(type.size));
   if (type.size != 0 && type.size <= 64) {
-    std::string bytes(type.size, '\0'), hex;
+    std::string bytes(type.size, '\0');
     walker_.read_bytes(bytes.data(), at, type.size);
-    for (const char c : bytes) {
-      hex += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
-      hex += "0123456789abcdef"[static_cast<unsigned char>(c) & 15];
-    }
     out_.key("$hex");
-    out_.text(hex);
+    out_.text(hex_of(bytes));
   }
   out_.end();
 }
 
-void Dump::map_key(const Layout&, Address at) {
+void Dump::map_key(Address at) {
   // "$" begins what is no text: a text that begins with it has one more.
   const std::string key = walker_.text(walker_.read<Address>(at));
   if (is_utf8(key)) return out_.key(key.starts_with('$') ? "$" + key : key);
-  std::string hex = "$hex:";
-  for (const char c : key) {
-    hex += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
-    hex += "0123456789abcdef"[static_cast<unsigned char>(c) & 15];
-  }
-  out_.key(hex);
+  out_.key("$hex:" + hex_of(key));
 }
 
 void Dump::scalar(const Layout& type, Address at) {

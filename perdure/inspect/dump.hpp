@@ -55,7 +55,7 @@ class Dump {
   void table(const Layout& type, Address at, unsigned depth);
   void part_entries(const Layout& table, std::size_t part, Address at, unsigned depth);
   void members(const Layout& structure, Address at, unsigned depth);
-  void map_key(const Layout& key, Address at);
+  void map_key(Address at);
   void unknown(const Layout& type, Address at);
   void pointer(const Layout* target, Address to);
   void objects_as_lines();

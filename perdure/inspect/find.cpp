@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/inspect/find.hpp"
 
-#include <bit>
-#include <cstring>
 #include <string>
 
 #include "perdure/api/hash.hpp"
@@ -42,15 +40,7 @@ class TypedKey {
     else if (type.size > sizeof bytes_ || !scalar_bytes(type, key, bytes_))
       no_key(key, "a value of type " + type.text);
   }
-  [[nodiscard]] bool same(Address at) {
-    if (type_.kind == Kind::text) return walker_.text(walker_.read<Address>(at)) == text_;
-    unsigned char other[16] = {};
-    walker_.read_bytes(other, at, type_.size);
-    if (type_.number == value::Number::floating)  // -0 is 0
-      return scalar_text(type_, other).text == scalar_text(type_, bytes_).text ||
-             (is_zero(other) && is_zero(bytes_));
-    return std::memcmp(other, bytes_, type_.size) == 0;
-  }
+  [[nodiscard]] bool same(Address at) { return order_of(at) == 0; }
   /// Returns a negative value, zero or a positive value: the key at an address is below, equal to
   /// or above this one.
   [[nodiscard]] int order_of(Address at) {
@@ -65,23 +55,10 @@ class TypedKey {
   /// Its hash in a hash_map, where that is known.
   [[nodiscard]] std::optional<std::uint64_t> hash() const {
     if (type_.kind == Kind::text) return perdure::hash<std::string_view>::of(text_);
-    if (type_.number == value::Number::floating || type_.size > 8 ||
-        (type_.meaning != Meaning::number && type_.meaning != Meaning::character))
-      return std::nullopt;
-    std::uint64_t value = 0;
-    std::memcpy(&value, bytes_, type_.size);
-    if (type_.number == value::Number::signed_integer) {
-      const auto unused = static_cast<unsigned>(64 - 8 * type_.size);
-      value = static_cast<std::uint64_t>(static_cast<std::int64_t>(value << unused) >> unused);
-    }
-    return perdure::hash<std::uint64_t>::of(value);
+    return scalar_hash(type_, bytes_);
   }
 
  private:
-  [[nodiscard]] bool is_zero(const unsigned char* bytes) const {
-    const std::string text = scalar_text(type_, bytes).text;
-    return text == "0" || text == "-0";
-  }
   Walker& walker_;
   const Layout& type_;
   std::string text_;

@@ -8,6 +8,16 @@ constexpr std::string_view hex_digits = "0123456789abcdef";
 
 }  // namespace
 
+std::string hex_of(std::string_view bytes) {
+  std::string hex;
+  hex.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    hex += hex_digits[static_cast<unsigned char>(c) >> 4];
+    hex += hex_digits[static_cast<unsigned char>(c) & 15];
+  }
+  return hex;
+}
+
 bool is_utf8(std::string_view bytes) noexcept {
   for (std::size_t i = 0; i < bytes.size();) {
     const auto lead = static_cast<unsigned char>(bytes[i]);
@@ -91,16 +101,10 @@ void JsonWriter::text(std::string_view bytes) {
     if (buffer_.size() > 60'000) flush();
     return;
   }
-  std::string hex;
-  hex.reserve(2 * bytes.size());
-  for (const char c : bytes) {
-    hex += hex_digits[static_cast<unsigned char>(c) >> 4];
-    hex += hex_digits[static_cast<unsigned char>(c) & 15];
-  }
   begin_object();
   key("$hex");
   before();
-  quoted(hex);
+  quoted(hex_of(bytes));
   end();
 }
 
@@ -116,9 +120,7 @@ void JsonWriter::quoted(std::string_view text) {
     } else if (c == '\t') {
       buffer_ += "\\t";
     } else if (byte < 0x20 || byte == 0x7f) {
-      buffer_ += "\\u00";
-      buffer_ += hex_digits[byte >> 4];
-      buffer_ += hex_digits[byte & 15];
+      buffer_ += "\\u00" + hex_of({&c, 1});
     } else {
       buffer_ += c;
     }

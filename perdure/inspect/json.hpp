@@ -15,6 +15,8 @@
 
 namespace perdure::inspect {
 
+/// Bytes as hexadecimal digits, two for each.
+[[nodiscard]] std::string hex_of(std::string_view bytes);
 /// Whether bytes are UTF-8, which is all that a JSON string can hold.
 [[nodiscard]] bool is_utf8(std::string_view bytes) noexcept;
 

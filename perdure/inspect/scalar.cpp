@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "perdure/api/hash.hpp"
 #include "perdure/value/order.hpp"
 
 namespace perdure::inspect {
@@ -207,6 +208,15 @@ int compare_scalars(const Layout& type, const unsigned char* a, const unsigned c
             : type.size == 8 ? of_floats(double{})
                              : of_floats(static_cast<long double>(0));
   return type.reversed ? -found : found;
+}
+
+std::optional<std::uint64_t> scalar_hash(const Layout& type, const unsigned char* bytes) {
+  if (type.number == value::Number::floating || type.size > 8 ||
+      (type.meaning != Meaning::number && type.meaning != Meaning::character))
+    return std::nullopt;
+  return hash<std::uint64_t>::of(type.number == value::Number::signed_integer
+                                     ? static_cast<std::uint64_t>(signed_bits(type, bytes))
+                                     : static_cast<std::uint64_t>(bits(type, bytes)));
 }
 
 }  // namespace perdure::inspect

@@ -30,4 +30,9 @@ struct ScalarText {
 [[nodiscard]] int compare_scalars(const Layout& type, const unsigned char* a,
                                   const unsigned char* b);
 
+/// The hash of a number as a hash_map's key; nothing where the layout does not tell it: of floating
+/// point, times, and other types that may have a perdure::hash of their own.
+[[nodiscard]] std::optional<std::uint64_t> scalar_hash(const Layout& type,
+                                                       const unsigned char* bytes);
+
 }  // namespace perdure::inspect

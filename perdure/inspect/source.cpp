@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/inspect/source.hpp"
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -11,8 +10,7 @@
 namespace perdure::inspect {
 
 Source read_source(Walker& walker, const pool::Header& header) {
-  const std::string_view text(header.layout,
-                              std::min<std::size_t>(header.layout_bytes, sizeof header.layout));
+  const std::string_view text = pool::layout_text(header);
   if (layout_fingerprint(text) != header.fingerprint)
     throw error(failure(
         Code::unsupported, "",

@@ -58,10 +58,6 @@ std::uint64_t Walker::sequence_count(const Layout& sequence, Address block) {
 
 namespace {
 
-std::int64_t widen(std::uint64_t value, std::uint64_t size) {
-  const auto unused = static_cast<unsigned>(64 - 8 * size);
-  return static_cast<std::int64_t>(value << unused) >> unused;
-}
 template <class T>
 int three_way(const T& a, const T& b) {
   return a < b ? -1 : b < a ? 1 : 0;
@@ -114,20 +110,12 @@ int Walker::compare(const Layout& key, Address a, Address b, unsigned depth) {
   return key.reversed ? -found : found;
 }
 
-bool Walker::hash(const Layout& key, Address at, std::uint64_t& hash) {
-  if (key.kind == Kind::text) {
-    hash = perdure::hash<std::string_view>::of(text(read<Address>(at)));
-    return true;
-  }
-  if (key.kind != Kind::scalar || key.size > 8 || key.number == value::Number::floating ||
-      (key.meaning != Meaning::number && key.meaning != Meaning::character))
-    return false;
-  std::uint64_t value = 0;
-  read_bytes(&value, at, key.size);
-  if (key.number == value::Number::signed_integer)
-    value = static_cast<std::uint64_t>(widen(value, key.size));
-  hash = perdure::hash<std::uint64_t>::of(value);
-  return true;
+std::optional<std::uint64_t> Walker::hash(const Layout& key, Address at) {
+  if (key.kind == Kind::text) return perdure::hash<std::string_view>::of(text(read<Address>(at)));
+  unsigned char bytes[8] = {};
+  if (key.kind != Kind::scalar || key.size > sizeof bytes) return std::nullopt;
+  read_bytes(bytes, at, key.size);
+  return scalar_hash(key, bytes);
 }
 
 std::uint64_t Walker::count(const Layout& container, Address at) {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "perdure/inspect/layout.hpp"
 #include "perdure/value/access.hpp"
@@ -55,8 +56,8 @@ class Walker {
   /// address.
   Walker(value::Reader& reader, Address mapped, std::uint64_t data_bytes) noexcept;
 
-  /// Visits a container that lies at `at`. A table is visited by its first part; parts() has all.
-  /// Throws error(corrupt).
+  /// Visits a container that lies at `at`. A table is visited by its first part. Throws
+  /// error(corrupt).
   void each(const Layout& container, Address at, Visitor& visitor);
   /// The number of elements that a container counts.
   [[nodiscard]] std::uint64_t count(const Layout& container, Address at);
@@ -80,9 +81,8 @@ class Walker {
   /// Returns a negative value, zero or a positive value: the key at a is below, equal to or above
   /// that at b. REQUIRES: has_known_order(key).
   [[nodiscard]] int compare(const Layout& key, Address a, Address b, unsigned depth = 0);
-  /// The hash of a key, where it is known from the layout: of text and integers. Returns whether it
-  /// is.
-  [[nodiscard]] bool hash(const Layout& key, Address at, std::uint64_t& hash);
+  /// The hash of a key, where it is known from the layout: of text and integers.
+  [[nodiscard]] std::optional<std::uint64_t> hash(const Layout& key, Address at);
 
   /// The element of a hash_map's bucket for which `is_it` returns true. `hash`: its key's.
   [[nodiscard]] std::optional<Entry> in_bucket(const Layout& map, Address at, std::uint64_t hash,
@@ -121,6 +121,11 @@ class Walker {
   void table(const Layout& table, Address at, Visitor& visitor);
   void segment_blocks(Address at, std::uint64_t bytes, Visitor& visitor);
   [[nodiscard]] Address segment_at(Address at, std::uint64_t index, std::uint64_t bytes);
+
+  /// HASHMAP-2: the segment of a hash is the last existing one of the hash's path. Returns its
+  /// number and address.
+  [[nodiscard]] std::pair<std::uint64_t, Address> segment_of(Address map, std::uint64_t segments,
+                                                             std::uint64_t hash);
 
   friend class MapWalk;
   value::Reader& reader_;

@@ -28,7 +28,7 @@ class Ascending {
       const int order = walker_.compare(key_, before_, key);
       if (order > 0 || (order == 0 && !may_equal)) {
         reported_ = true;
-        visitor_.problem(std::string(what_) + ": a key is out of order");
+        visitor_.problem(std::string(what_).append(": a key is out of order"));
       }
     }
     before_ = key;
@@ -43,6 +43,11 @@ class Ascending {
   bool reported_ = false, separator_ = false;
   Address before_ = 0;
 };
+
+/// The bucket of a hash in its segment.
+std::uint64_t bucket_of(const Layout& map, std::uint64_t hash) {
+  return map.count == 1 ? 0 : hash >> (64 - std::countr_zero(map.count));
+}
 
 }  // namespace
 
@@ -210,6 +215,18 @@ void Walker::rb_tree(const Layout& tree, Address at, Visitor& visitor) {
                     std::to_string(expected));
 }
 
+std::pair<std::uint64_t, Address> Walker::segment_of(Address map, std::uint64_t segments,
+                                                     std::uint64_t hash) {
+  std::uint64_t index = hash & (std::bit_ceil(segments) - 1);
+  if (index >= segments) index &= ~std::bit_floor(index);
+  while (true) {
+    if (const auto segment = read<Address>(segment_at(map + 8, index, 8)); segment != 0)
+      return {index, segment};
+    if (index == 0) damaged("hash_map: segment 0 is missing", "a segment");
+    index &= ~std::bit_floor(index);
+  }
+}
+
 void Walker::hash_map(const Layout& map, Address at, Visitor& visitor) {
   const auto segments = read<std::uint64_t>(at);
   const Address directory = at + 8;
@@ -219,12 +236,9 @@ void Walker::hash_map(const Layout& map, Address at, Visitor& visitor) {
     damaged("hash_map: " + std::to_string(segments) + " segments", "as many as a pool can hold");
   std::uint64_t found = 0;
   bool misplaced = false;
-  const auto segment_of = [&](std::uint64_t s) {
-    return read<Address>(segment_at(directory, s, 8));
-  };
-  if (segments != 0 && segment_of(0) == 0) damaged("hash_map: segment 0 is missing", "a segment");
+  if (segments != 0) (void)segment_of(at, segments, 0);
   for (std::uint64_t s = 0; s < segments; ++s) {
-    const Address segment = segment_of(s);
+    const auto segment = read<Address>(segment_at(directory, s, 8));
     if (segment == 0) continue;
     block(visitor, segment, 8 * map.count);
     for (std::uint64_t b = 0; b < map.count; ++b) {
@@ -232,16 +246,9 @@ void Walker::hash_map(const Layout& map, Address at, Visitor& visitor) {
       for (auto node = read<Address>(segment + 8 * b); node != 0; node = next) {
         block(visitor, node, map.node_bytes);
         ++found;
-        std::uint64_t hash = 0;
-        if (this->hash(map.element(), node + map.key_at, hash) && !misplaced) {
-          // HASHMAP-2: the last existing segment of its hash's path.
-          std::uint64_t belongs = hash & (std::bit_ceil(segments) - 1);
-          while (belongs >= segments || segment_of(belongs) == 0)
-            belongs &= ~std::bit_floor(belongs);
-          const std::uint64_t bucket =
-              map.count == 1 ? 0 : hash >> (64 - std::countr_zero(map.count));
-          misplaced = belongs != s || bucket != b ||
-                      (map.keeps_hash && read<std::uint64_t>(node + 8) != hash);
+        if (const auto hash = this->hash(map.element(), node + map.key_at); hash && !misplaced) {
+          misplaced = segment_of(at, segments, *hash).first != s || bucket_of(map, *hash) != b ||
+                      (map.keeps_hash && read<std::uint64_t>(node + 8) != *hash);
           if (misplaced)
             visitor.problem("hash_map: segment " + std::to_string(s) + ", bucket " +
                             std::to_string(b) + ": a key that belongs elsewhere");
@@ -268,17 +275,10 @@ std::optional<Entry> Walker::in_bucket(const Layout& map, Address at, std::uint6
   if (segments == 0) return std::nullopt;
   if (segments > data_bytes_ / 8)
     damaged("hash_map: " + std::to_string(segments) + " segments", "as many as a pool can hold");
-  std::uint64_t index = hash & (std::bit_ceil(segments) - 1);
-  if (index >= segments) index &= ~std::bit_floor(index);
-  auto segment = read<Address>(segment_at(at + 8, index, 8));
-  while (segment == 0) {
-    if (index == 0) damaged("hash_map: segment 0 is missing", "a segment");
-    index &= ~std::bit_floor(index);
-    segment = read<Address>(segment_at(at + 8, index, 8));
-  }
-  const std::uint64_t bucket = map.count == 1 ? 0 : hash >> (64 - std::countr_zero(map.count));
+  const Address segment = segment_of(at, segments, hash).second;
   Visitor nobody;
-  for (auto node = read<Address>(segment + 8 * bucket); node != 0; node = read<Address>(node)) {
+  for (auto node = read<Address>(segment + 8 * bucket_of(map, hash)); node != 0;
+       node = read<Address>(node)) {
     block(nobody, node, map.node_bytes);
     const Entry entry{node + map.key_at, node + map.value_at};
     if (is_it(entry)) return entry;
