@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "perdure/api/persistent.hpp"
+#include "tests/container/field_access.hpp"
 
 namespace perdure::test {
 
@@ -84,23 +85,11 @@ class DramHeap {
 };
 
 /// The reading members: the type that view() passes.
-class DramReadTx {
+class DramReadTx : public FieldReads<DramReadTx> {
  public:
   static constexpr bool read_only = true;
   explicit DramReadTx(DramHeap& heap) : heap_(heap) {}
 
-  template <class T>
-  T read(const p<T>& x) {
-    T value;
-    read_bytes(&value, access::address(x), sizeof value);
-    return value;
-  }
-  template <class T>
-  T* read(const ptr<T>& x) {
-    T* value;
-    read_bytes(&value, access::address(x), sizeof value);
-    return value;
-  }
   template <class T>
   auto operator()(const T& x) {
     return read(x);
@@ -116,19 +105,11 @@ class DramReadTx {
   DramHeap& heap_;
 };
 
-class DramTx : public DramReadTx {
+class DramTx : public DramReadTx, public FieldWrites<DramTx> {
  public:
   static constexpr bool read_only = false;
   using DramReadTx::DramReadTx;
 
-  template <class T>
-  void write(p<T>& x, const std::type_identity_t<T>& value) {
-    write_bytes(access::address(x), &value, sizeof value);
-  }
-  template <class T>
-  void write(ptr<T>& x, std::type_identity_t<T>* value) {
-    write_bytes(access::address(x), &value, sizeof value);
-  }
   void write_bytes(void* to, const void* from, std::size_t n) {
     if (n == 0) return;
     if (heap_.writes_until_conflict-- == 0) throw Conflict{};
@@ -158,17 +139,6 @@ class DramTx : public DramReadTx {
     auto* p = static_cast<std::byte*>(block);
     if (!heap_.blocks.contains(p)) throw Misuse("free of what is no block");
     if (!freed_.insert(p).second) throw Misuse("double free");
-  }
-  template <class T, class... Args>
-  T* make(Args&&... args) {
-    // As Tx::make.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-    const T built{std::forward<Args>(args)...};
-#pragma GCC diagnostic pop
-    auto* to = reinterpret_cast<T*>(alloc(sizeof(T)));
-    write_bytes(to, &built, sizeof(T));
-    return to;
   }
 
   /// tx(x): for tests that use it as users do.

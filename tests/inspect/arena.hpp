@@ -12,12 +12,10 @@
 #include <cstring>
 #include <memory>
 #include <stdexcept>
-#include <type_traits>
-#include <utility>
 
-#include "perdure/api/persistent.hpp"
 #include "perdure/base/status.hpp"
 #include "perdure/value/access.hpp"
+#include "tests/container/field_access.hpp"
 
 namespace perdure::test {
 
@@ -51,31 +49,11 @@ class Arena {
   std::size_t used_ = 0;
 };
 
-class ArenaTx {
+class ArenaTx : public FieldReads<ArenaTx>, public FieldWrites<ArenaTx> {
  public:
   static constexpr bool read_only = false;
   explicit ArenaTx(Arena& arena) : arena_(arena) {}
 
-  template <class T>
-  T read(const p<T>& x) {
-    T value;
-    read_bytes(&value, access::address(x), sizeof value);
-    return value;
-  }
-  template <class T>
-  T* read(const ptr<T>& x) {
-    T* value;
-    read_bytes(&value, access::address(x), sizeof value);
-    return value;
-  }
-  template <class T>
-  void write(p<T>& x, const std::type_identity_t<T>& value) {
-    write_bytes(access::address(x), &value, sizeof value);
-  }
-  template <class T>
-  void write(ptr<T>& x, std::type_identity_t<T>* value) {
-    write_bytes(access::address(x), &value, sizeof value);
-  }
   void read_bytes(void* to, const void* from, std::size_t n) { std::memcpy(to, from, n); }
   void write_bytes(void* to, const void* from, std::size_t n) {
     if (!arena_.holds(to, n)) throw std::logic_error("a write outside the arena");
@@ -83,16 +61,6 @@ class ArenaTx {
   }
   std::byte* alloc(std::size_t n) { return arena_.add(n); }
   void free(void*) { --arena_.blocks; }
-  template <class T, class... Args>
-  T* make(Args&&... args) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-    const T built{std::forward<Args>(args)...};
-#pragma GCC diagnostic pop
-    auto* const to = reinterpret_cast<T*>(alloc(sizeof(T)));
-    write_bytes(to, &built, sizeof(T));
-    return to;
-  }
 
  private:
   Arena& arena_;

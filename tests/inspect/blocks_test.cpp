@@ -116,7 +116,8 @@ TEST(InspectBlocks, StringsBoxesAndNestedContainers) {
              [&](vector<std::string>& inner) { inner.push_back(tx, word(r >> 8 & 63)); });
   });
   compare<hash_map<std::uint32_t, Fields>>([](DramTx& tx, auto& x, std::uint64_t r) {
-    x.upsert(tx, r % 31, [&](Fields& inner) { inner.words.push_back(tx, word(r >> 8 & 63)); });
+    x.upsert(tx, static_cast<std::uint32_t>(r % 31),
+             [&](Fields& inner) { inner.words.push_back(tx, word(r >> 8 & 63)); });
   });
 }
 

@@ -2,12 +2,13 @@
  *
  * Hardware transactions whose records become durable after they are visible (shadow/htm:
  * perdure/engine/shadow/htm.hpp, perdure/log/dependencies.hpp). Three threads with a ring each and
- * a transaction each, or two threads with three transactions beside a checkpoint. Each reads one of two words and stores its number to one. A transaction draws
- * its timestamp while it owns both words, and becomes visible later (XEND); tm/htm.pml is about
- * that part. Then it looks at what the other rings show, one after another, names what is open,
- * appends its record, fences, and waits for what it has named. A checkpoint copies marked words
- * beside all this. The power is cut at any instant: of what was not fenced each part may be there.
- * Recovery is cut short once and runs again.
+ * a transaction each, or two threads with three transactions beside a checkpoint. Each reads one of
+ * two words and stores its number to one. A transaction draws its timestamp while it owns both
+ * words, and becomes visible later (XEND); tm/htm.pml is about that part. Then it looks at what the
+ * other rings show, one after another, names what is open, appends its record, fences, and waits
+ * for what it has named. A checkpoint copies marked words beside all this. The power is cut at any
+ * instant: of what was not fenced each part may be there. Recovery is cut short once and runs
+ * again.
  *
  * Checked: what was acknowledged is there (LAW-2); with each transaction all that it had read or
  * overwritten (LAW-1); and each word has what its last writer of those stored (DEPEND-2).
@@ -17,7 +18,7 @@
  * REPLAYS_RING_BY_RING, BATCH_GOES_AT_ONCE, BOUND_IS_CLOCK, MARKS_AFTER_PENDING,
  * HEADER_BEFORE_DATA. run_models.py does all of that.
  */
-#define ALL 4                 /* transactions: 0 and 1 are thread 0's, 2 is thread 1's, 3 thread 2's */
+#define ALL 4                 /* transactions: thread 0 has 0 and 1, thread 1 has 2, thread 2 has 3 */
 #define THREADS 3
 #define NOTHING 255
 #define BIT(k) (1 << (k))
@@ -33,7 +34,7 @@ bool cut = false;
 
 /* of each transaction */
 byte stamp[ALL], names[ALL];
-byte record[ALL];             /* 0: none; 1: stored; 2: durable, by the fence or by a cache before it */
+byte record[ALL];             /* 0: none; 1: stored; 2: durable, by its fence or a cache before */
 
 /* The medium's data region, and its header's checkpoint id. */
 byte data_d[2], x_d = 0;

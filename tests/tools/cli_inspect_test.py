@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands that read the containers of any pool: schema, dump, get, check; sound and damaged."""
+"""The commands that read the containers of any pool, sound or damaged: schema, dump, get, check."""
 
 import json
 import os
