@@ -284,7 +284,7 @@ class alignas(64) table {
 
  private:
   static const value::Type& type() { return value::type_of<T>(); }
-  /// audit() has a bit for each of so many numbers: 8 MiB.
+  /// audit() has a bit for each of the first 2^26 numbers: 8 MiB.
   static constexpr std::uint64_t audited_numbers = std::uint64_t{1} << 26;
 
   /// The part that finds rows by these members: by them alone, or else the first one that finds

@@ -17,7 +17,7 @@ constexpr std::uint64_t page_bytes = 4096, worth_a_team = 4 << 20;
 // two threads that store to one cache line of such bytes steal it from each other.
 constexpr std::uint64_t pages_together = 64;
 
-// The heap's bitmaps lie in the first bytes of chunks, so many at most.
+// The size of the largest bitmap of the heap. A chunk begins with its bitmap.
 constexpr std::uint64_t bitmap_bytes = [] {
   std::uint64_t most = 0;
   for (const pool::ClassInfo& c : pool::classes) most = c.first > most ? c.first : most;

@@ -14,7 +14,8 @@
 //          smaller data_bytes. A crash between the two leaves a file that is longer than its header
 //          says, which is sound.
 // A span is set free only if it has one chunk: its word is cleared by one store, which is never
-// torn. Several words could be, and a clean pool is not replayed, so nothing would mend them.
+// torn. A store of several words can be torn, and a clean pool is not replayed: nothing would mend
+// it.
 // Thread safety: none; the pool is in no session.
 #include <algorithm>
 #include <vector>
