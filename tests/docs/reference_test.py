@@ -22,7 +22,9 @@ COPIED = ("CMakeLists.txt", "docs/doxygen", "perdure", "testing")
 # name -> (header, what is replaced there, by what, doxygen's message)
 PLANTED = {
     "member of a class": (
-        "perdure/container/vector.hpp", "  /// Gives element `i` a new value.\n", "",
+        "perdure/container/vector.hpp",
+        "  /// Calls f(T&), which changes the element. Throws error(invalid) if f removes elements of "
+        "this\n  /// vector.\n", "",
         "Member update(Tx &tx, std::uint64_t i, F &&f) (function) of class perdure::vector is not"),
     "class": ("perdure/api/options.hpp", "/// The result of close().\n", "",
               "Compound perdure::CloseReport is not documented"),
