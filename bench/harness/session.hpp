@@ -95,6 +95,13 @@ struct System {
 
 using Systems = std::vector<System>;
 
+/// A structure that is a program of its own on a system (bench/apps), and how it is opened there.
+struct Program {
+  std::string structure;
+  std::function<std::unique_ptr<Session>(const Setting&)> open;
+};
+using Programs = std::vector<Program>;
+
 /// The number in a workload's name: 8 of "sps-8"; the code of a letter, as in "ycsb-a". Throws
 /// std::invalid_argument for other names.
 unsigned parameter_of(const std::string& workload, const std::string& structure);

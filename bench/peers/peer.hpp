@@ -52,9 +52,9 @@ class Peer {
 };
 
 using OpenPeer = std::function<std::unique_ptr<Peer>(const Setting&)>;
-/// Adds a system that has every workload of workloads.cpp.
+/// Adds a system that has every workload of workloads.cpp, and these programs.
 void add_peer(Systems& systems, const std::string& name, const std::string& about,
-              unsigned max_threads, OpenPeer open);
+              unsigned max_threads, OpenPeer open, Programs programs = {});
 
 // Declares void add_NAME(Systems&) for each peer that CMakeLists.txt lists.
 #define PEER(name) void add_##name(Systems& systems);

@@ -3,18 +3,16 @@
 // SQLite: one table of blobs in WAL mode, prepared statements, BEGIN IMMEDIATE. Waiting:
 // synchronous=FULL. Not waiting: synchronous=NORMAL (syncs at checkpoints only; a power cut may
 // lose the last commits) and OFF (never syncs). A transaction takes a connection that is not in
-// use.
-// SQLite has one writer: a mutex before it spares the threads the sleeps of its busy handler, which
-// would be expensive at 16 threads.
+// use (sqlite/connections.hpp).
 #include <sqlite3.h>
 #include <unistd.h>
 
-#include <mutex>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
+#include "bench/apps/sqlite_programs.hpp"
 #include "bench/peers/peer.hpp"
+#include "bench/sqlite/connections.hpp"
 
 namespace bench {
 namespace {
@@ -126,53 +124,37 @@ class Connection final : public Peer::Transaction {
 class Sqlite final : public Peer {
  public:
   Sqlite(const Setting& setting, std::string synchronous)
-      : path_(setting.directory + "/sqlite.db"), mode_(std::move(synchronous)) {}
+      : mode_(std::move(synchronous)),
+        connections_([this, path = setting.directory + "/sqlite.db"] {
+          auto c = std::make_unique<Connection>(path);
+          c->run("PRAGMA synchronous=" + now_);
+          return c;
+        }) {}
 
   void update(const Body& body) override {
-    const std::lock_guard one_writer(writer_);
-    with([&](Connection& c) { c.transact(false, body); });
+    connections_.write([&](Connection& c) { c.transact(false, body); });
   }
   void view(const Body& body) override {
-    with([&](Connection& c) { c.transact(true, body); });
+    connections_.read([&](Connection& c) { c.transact(true, body); });
   }
   void filled() override {
-    with([](Connection& c) { c.run("PRAGMA wal_checkpoint(TRUNCATE)"); });
+    connections_.read([](Connection& c) { c.run("PRAGMA wal_checkpoint(TRUNCATE)"); });
     now_ = mode_;
-    idle_.clear();
+    connections_.clear();
   }
-  void reopen() override { idle_.clear(); }
-  [[nodiscard]] std::string describe() override {
-    return std::string("SQLite ") + sqlite3_libversion() + ", WAL, synchronous=" + mode_ +
-           ", a connection a thread, BEGIN IMMEDIATE";
-  }
+  void reopen() override { connections_.clear(); }
+  [[nodiscard]] std::string describe() override { return sqlite::description(mode_); }
 
  private:
-  template <class F>
-  void with(F f) {
-    std::unique_ptr<Connection> c;
-    {
-      const std::lock_guard lock(taking_);
-      if (!idle_.empty()) {
-        c = std::move(idle_.back());
-        idle_.pop_back();
-      }
-    }
-    if (!c) {
-      c = std::make_unique<Connection>(path_);
-      c->run("PRAGMA synchronous=" + now_);
-    }
-    f(*c);  // a connection whose transaction threw is closed
-    const std::lock_guard lock(taking_);
-    idle_.push_back(std::move(c));
-  }
-  std::string path_, mode_, now_ = "OFF";
-  std::mutex writer_, taking_;
-  std::vector<std::unique_ptr<Connection>> idle_;
+  std::string mode_, now_ = "OFF";
+  sqlite::Connections<Connection> connections_;
 };
 
 void add(Systems& systems, const char* name, const char* about, const char* synchronous) {
-  add_peer(systems, name, about, 64,
-           [synchronous](const Setting& s) { return std::make_unique<Sqlite>(s, synchronous); });
+  add_peer(
+      systems, name, about, 64,
+      [synchronous](const Setting& s) { return std::make_unique<Sqlite>(s, synchronous); },
+      apps::sqlite_programs(synchronous));
 }
 
 }  // namespace

@@ -22,9 +22,14 @@ using PeerWorkloads =
 }  // namespace
 
 void add_peer(Systems& systems, const std::string& name, const std::string& about,
-              unsigned max_threads, OpenPeer open) {
-  systems.push_back({name, about, PeerWorkloads::names(), max_threads,
-                     [open = std::move(open)](const Setting& setting) {
+              unsigned max_threads, OpenPeer open, Programs programs) {
+  auto structures = PeerWorkloads::names();
+  for (const Program& program : programs) structures.push_back(program.structure);
+  systems.push_back({name, about, std::move(structures), max_threads,
+                     [open = std::move(open), programs = std::move(programs)](
+                         const Setting& setting) -> std::unique_ptr<Session> {
+                       for (const Program& program : programs)
+                         if (program.structure == setting.structure) return program.open(setting);
                        return open_listed<PeerHost>(PeerWorkloads{}, setting, open);
                      }});
 }

@@ -21,6 +21,11 @@ struct Failure : std::runtime_error {
   int code;
 };
 
+/// A value that is bound as bytes, not as text.
+struct Blob {
+  std::string_view bytes;
+};
+
 class Connection {
  public:
   /// `vfs`: null means SQLite's own.
@@ -89,6 +94,7 @@ class Statement {
   [[nodiscard]] std::int64_t number(int column) const {
     return sqlite3_column_int64(statement_, column);
   }
+  /// A column's text or bytes.
   [[nodiscard]] std::string text(int column) const {
     const auto* const bytes =
         reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
@@ -105,6 +111,9 @@ class Statement {
       sqlite3_bind_null(statement_, column);
     else if constexpr (std::integral<T>)
       sqlite3_bind_int64(statement_, column, static_cast<sqlite3_int64>(value));
+    else if constexpr (std::is_same_v<T, Blob>)
+      sqlite3_bind_blob(statement_, column, value.bytes.data(),
+                        static_cast<int>(value.bytes.size()), SQLITE_STATIC);
     else {
       const std::string_view text = value;
       sqlite3_bind_text(statement_, column, text.data(), static_cast<int>(text.size()),

@@ -92,6 +92,49 @@ struct PerdureChoice {
   perdure::Durability durability = perdure::durable;
 };
 
+/// The number of rings in the log of a pool with these options: one per thread, or one in total.
+inline std::uint64_t rings_of(const perdure::Options& options,
+                              perdure::pool::Identity (*identity)(const perdure::engine::Config&)) {
+  perdure::engine::Config config;
+  config.instance = options.engine;
+  config.durability = options.durability;
+  config.threads = options.creation.threads;
+  return std::max<std::uint64_t>(1, identity(config).rings);
+}
+
+/// With what a setting's pool is opened. `identity`: the instance's.
+inline perdure::Options perdure_options(
+    const Setting& setting, const PerdureChoice& choice, perdure::Isolation isolation,
+    perdure::pool::Identity (*identity)(const perdure::engine::Config&)) {
+  perdure::Options options;
+  options.medium = setting.medium;
+  if (setting.rings != 0) options.creation.threads = setting.rings;
+  options.engine = choice.engine;
+  options.durability = choice.durability;
+  options.isolation = isolation;
+  options.creation.log_size = setting.log_size * rings_of(options, identity);
+  options.engine_options = perdure::papers::RewindOptions{.log_group = setting.log_group};
+  using perdure::ShadowPaging;
+  options.engine_options.set(perdure::papers::DudetmOptions{
+      .persist_group = setting.persist_group,
+      .compress = setting.compress,
+      .volatile_log = setting.volatile_log,
+      .shadow_size = setting.shadow_size,
+      .shadow_paging = setting.shadow_paging == "hardware"   ? ShadowPaging::hardware
+                       : setting.shadow_paging == "software" ? ShadowPaging::software
+                                                             : ShadowPaging::automatic});
+  if (choice.engine.starts_with("shadow")) options.max_resident = setting.shadow_size;
+  options.creation.max_size = std::uint64_t{8} << 30;
+  options.medium_options.delays = perdure::medium::Delays::named(setting.delays).value();
+  return options;
+}
+/// What describes a pool beside the figures.
+inline std::string description_of(const perdure::Options& options, std::uint64_t rings,
+                                  std::uint64_t log_capacity) {
+  return options.medium + " medium, " + std::to_string(rings) + " rings of " +
+         std::to_string(log_capacity / rings >> 20) + " MiB";
+}
+
 template <class Root, class Instance>
 class PerdureHost : public HostDefaults {
  public:
@@ -99,25 +142,7 @@ class PerdureHost : public HostDefaults {
 
   PerdureHost(const Setting& setting, const PerdureChoice& choice)
       : path_(setting.directory + "/pool.perdure"), durability_(choice.durability) {
-    options_.medium = setting.medium;
-    if (setting.rings != 0) options_.creation.threads = setting.rings;
-    options_.engine = choice.engine;
-    options_.durability = choice.durability;
-    options_.isolation = Instance::isolation;
-    options_.creation.log_size = setting.log_size * rings();
-    options_.engine_options = perdure::papers::RewindOptions{.log_group = setting.log_group};
-    using perdure::ShadowPaging;
-    options_.engine_options.set(perdure::papers::DudetmOptions{
-        .persist_group = setting.persist_group,
-        .compress = setting.compress,
-        .volatile_log = setting.volatile_log,
-        .shadow_size = setting.shadow_size,
-        .shadow_paging = setting.shadow_paging == "hardware"   ? ShadowPaging::hardware
-                         : setting.shadow_paging == "software" ? ShadowPaging::software
-                                                               : ShadowPaging::automatic});
-    if (choice.engine.starts_with("shadow")) options_.max_resident = setting.shadow_size;
-    options_.creation.max_size = std::uint64_t{8} << 30;
-    options_.medium_options.delays = perdure::medium::Delays::named(setting.delays).value();
+    options_ = perdure_options(setting, choice, Instance::isolation, Instance::type::identity);
     pool_.emplace(Pool::open(path_, options_));
   }
 
@@ -168,21 +193,11 @@ class PerdureHost : public HostDefaults {
   [[nodiscard]] std::uint64_t recovered() { return pool_->stats().recovery.transactions; }
   [[nodiscard]] perdure::engine::Stats stats() { return pool_->stats(); }
   [[nodiscard]] std::string describe() {
-    const auto s = pool_->stats();
-    return options_.medium + " medium, " + std::to_string(rings()) + " rings of " +
-           std::to_string(s.log_capacity / rings() >> 20) + " MiB";
+    return description_of(options_, rings_of(options_, Instance::type::identity),
+                          pool_->stats().log_capacity);
   }
 
  private:
-  /// The number of rings in the pool's log: one per thread, or one in total.
-  [[nodiscard]] std::uint64_t rings() const {
-    perdure::engine::Config config;
-    config.instance = options_.engine;
-    config.durability = options_.durability;
-    config.threads = options_.creation.threads;
-    return std::max<std::uint64_t>(1, Instance::type::identity(config).rings);
-  }
-
   static inline thread_local constinit std::uint64_t newest_ = 0;
   std::string path_;
   perdure::Durability durability_;
