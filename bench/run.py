@@ -14,17 +14,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from report import compare, latency_plot, machine, micro, plot, systems, workloads
+from report import apps, compare, latency_plot, machine, micro, plot, systems, workloads
 from report import file as file_bench
 from report.driver import Failed
 
 IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
 # The reports with aims of their own; compare makes all others.
-REPORTS = {"micro": micro, "file": file_bench}
+REPORTS = {"micro": micro, "file": file_bench, "apps": apps}
 #            seconds, warm-up, of --quick, threads
 USUAL = {
     "micro": (0.25, 0.05, 0.07, 0.02, [1, 2]), "file": (1.0, 0.1, 0.3, 0.05, [1, 2, 16]),
-    "": (0.3, 0.05, 0.1, 0.02, [1])
+    "apps": (1.0, 0.1, 0.3, 0.05, [1, 4]), "": (0.3, 0.05, 0.1, 0.02, [1])
 }
 
 
@@ -64,11 +64,12 @@ def parser():
         "workloads\n"
         "  micro      SPS, hash table and red-black tree in memory, beside libpmemobj and the "
         "hardware's bound\n  file       puts on a real file system, beside SQLite, LMDB, RocksDB "
-        "and Berkeley DB\n\nTables go to standard output, progress to standard error; the JSON "
+        "and Berkeley DB\n  apps       the three example programs, beside LMDB and SQLite: lines of "
+        "code and throughput\n\nTables go to standard output, progress to standard error; the JSON "
         "and the pictures are written into --out.\nSee bench/README.md for what is measured and "
         "how to read it.")
     p.add_argument("what", metavar="WHAT",
-                   help="list, micro, file, or workloads with commas between them")
+                   help="list, micro, file, apps, or workloads with commas between them")
     p.add_argument(
         "--engine", "--systems", type=names, default=[], metavar="A,B", help=
         "only these: engines (shadow), systems whole (shadow/stm:async), peers (lmdb). Unless "
@@ -87,22 +88,26 @@ def parser():
         "take each operation's time until its thread knows that it is durable, too: p50, p90, "
         "p99, p99.9 and the longest in a table, and a picture of the percentiles (file: always; "
         "not with micro)")
-    p.add_argument("--medium", choices=("emulated", "file"), default="emulated",
-                   help="where pools and stores lie: tmpfs, or a file system on a device")
+    p.add_argument(
+        "--medium", choices=("emulated", "file"), default=None, help=
+        "where pools and stores lie: tmpfs, or a file system on a device (emulated; file and apps: "
+        "file)")
+    p.add_argument("--page", action="store_true",
+                   help="apps: write the tables into docs/programs.md")
     p.add_argument(
         "--delays", default="none", metavar="NAME", help=
         "what the emulated medium, and libpmemobj's flushes and drains, are charged: a paper's "
         "delays (docs/media.md); the other peers are charged nothing")
     p.add_argument("--threads", type=numbers, default=None,
-                   help="thread counts (1; micro: 1,2; file: 1,2,16)")
+                   help="thread counts (1; micro: 1,2; file: 1,2,16; apps: 1,4)")
     p.add_argument("--rounds", type=at_least(1, int), default=5,
                    help="interleaved rounds (5); fewer are no result")
     p.add_argument(
         "--seconds", type=at_least(0.01, float), default=None, help=
         "measured time of a cell (0.3; micro: 0.25, a third of it for the engines' other "
-        "concurrency controls; file: 1)")
+        "concurrency controls; file and apps: 1)")
     p.add_argument("--warmup", type=at_least(0.0, float), default=None,
-                   help="time before that (0.05; file: 0.1)")
+                   help="time before that (0.05; file and apps: 0.1)")
     p.add_argument("--quick", action="store_true",
                    help="shorter cells; micro: the engines' own concurrency control only")
     p.add_argument(
@@ -138,13 +143,19 @@ def arguments():
                 args.workloads += own.workloads if own else [name] * bool(
                     workloads.structure_of(name))
             except ValueError as error:
-                raise Failed(f"{error} (or list, micro, file)") from None
+                raise Failed(f"{error} (or list, micro, file, apps)") from None
     if args.kind == "micro" and args.latency:
         raise Failed(
             "found --latency with micro, which measures rates; expected workloads, such as "
             "./dev bench sps,hash,rb --latency")
+    if args.page and args.kind != "apps":
+        raise Failed(f"found --page with {args.what}, expected it with apps")
+    if args.kind == "apps":
+        args.workloads, args.engine = apps.WORKLOADS, args.engine or apps.SYSTEMS
+        args.compare = args.compare or apps.BASE
     if args.kind == "file":
         args.medium = "file"
+    args.medium = args.medium or ("file" if args.kind == "apps" else "emulated")
     seconds, warmup, quick, quick_warmup, threads = USUAL.get(args.kind, USUAL[""])
     args.seconds = args.seconds or (quick if args.quick else seconds)
     args.warmup = args.warmup if args.warmup is not None else quick_warmup if args.quick else warmup
@@ -235,6 +246,8 @@ def main():
     settings["took_seconds"] = round(time.monotonic() - started, 1)
     report = {"machine": facts, "settings": settings, **bench.as_json(data, args.threads)}
     written = write_report(args, data, report, facts)
+    if args.page:
+        written.append(apps.write_page(args, data, facts))
 
     if args.json:
         print(json.dumps(report, indent=1))

@@ -73,6 +73,15 @@ STRUCTURES = {
                   "YCSB (SoCC '10)"),
         Structure("kv", ("kv-100", ),
                   "one put a transaction: 16-byte keys, 200 k of them, {}-byte values", "ours"),
+        Structure("sessions", ("sessions-90", ),
+                  "calls of a session store with expiry, {} % look-ups, 50 k of 100 k tokens",
+                  "ours: examples/sessions.hpp"),
+        Structure("jobs", ("jobs-5", ),
+                  "jobs taken and finished, with a new one for each; {} % fail; 10 k wait",
+                  "ours: examples/jobs.hpp"),
+        Structure("book", ("book-40", ),
+                  "orders placed in a limit order book, {} % cancelled; 10 k rest",
+                  "ours: examples/order_book.hpp"),
         Structure("raw", (
             "raw-4096", "raw-65536"
         ), "groups of {} bytes written with O_DIRECT|O_DSYNC into a prewritten file", "ours"),
