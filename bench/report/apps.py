@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`./dev bench apps`: the three example programs on Perdure, LMDB and SQLite: how long they are, and
-their throughput at equal durability: a call that changes something is durable when it returns.
+"""`./dev bench apps`: the three example programs on Perdure, LMDB and SQLite: their length and their
+throughput at equal durability: a call that changes something is durable when it returns.
 
 --page writes both tables into docs/programs.md: the figures of the medium that was measured, and
 the lines. The test bench_lines_test holds the page's lines to those of the tree.
 """
 
+import textwrap
 from pathlib import Path
 
 from . import compare, table
@@ -120,6 +121,6 @@ def write_page(args, data, facts):
     ]
     text = PAGE.read_text(encoding="utf-8")
     text = _put(text, f"figures-{args.medium}",
-                "\n".join(said) + "\n\n" + figures_table(data, args.threads))
+                textwrap.fill(" ".join(said), 100) + "\n\n" + figures_table(data, args.threads))
     PAGE.write_text(_put(text, "lines", lines_table()), encoding="utf-8")
     return PAGE
