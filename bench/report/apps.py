@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`./dev bench apps`: the three example programs on Perdure, LMDB and SQLite: their length and their
+"""`./dev bench apps`: the three example programs on Perdure, LMDB and SQLite: length, and
 throughput at equal durability: a call that changes something is durable when it returns.
 
 --page writes both tables into docs/programs.md: the figures of the medium that was measured, and
