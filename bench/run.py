@@ -66,8 +66,8 @@ def parser():
         "hardware's bound\n  file       puts on a real file system, beside SQLite, LMDB, RocksDB "
         "and Berkeley DB\n  apps       the three example programs, beside LMDB and SQLite: lines "
         "of code and throughput\n\nTables go to standard output, progress to standard error; "
-        "the JSON and the pictures are written into --out.\nSee bench/README.md for what is measured and "
-        "how to read it.")
+        "the JSON and the pictures are written into --out.\nSee bench/README.md for what is "
+        "measured and how to read it.")
     p.add_argument("what", metavar="WHAT",
                    help="list, micro, file, apps, or workloads with commas between them")
     p.add_argument(
