@@ -70,7 +70,7 @@ class Connections {
 /// What describes SQLite beside the figures, with this `PRAGMA synchronous`.
 inline std::string description(const std::string& synchronous) {
   return std::string("SQLite ") + sqlite3_libversion() + ", WAL, synchronous=" + synchronous +
-         ", a connection a thread, BEGIN IMMEDIATE";
+         ", one connection per thread, BEGIN IMMEDIATE";
 }
 
 }  // namespace bench::sqlite

@@ -23,8 +23,8 @@ COPIED = ("CMakeLists.txt", "docs/doxygen", "perdure", "testing")
 PLANTED = {
     "member of a class": (
         "perdure/container/vector.hpp",
-        "  /// Calls f(T&), which changes the element. Throws error(invalid) if f removes elements of "
-        "this\n  /// vector.\n", "",
+        "  /// Calls f(T&), which changes the element. Throws error(invalid) if f removes elements "
+        "of this\n  /// vector.\n", "",
         "Member update(Tx &tx, std::uint64_t i, F &&f) (function) of class perdure::vector is not"),
     "class": ("perdure/api/options.hpp", "/// The result of close().\n", "",
               "Compound perdure::CloseReport is not documented"),

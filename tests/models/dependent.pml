@@ -18,7 +18,7 @@
  * REPLAYS_RING_BY_RING, BATCH_GOES_AT_ONCE, BOUND_IS_CLOCK, MARKS_AFTER_PENDING,
  * HEADER_BEFORE_DATA. run_models.py does all of that.
  */
-#define ALL 4                 /* transactions: thread 0 has 0 and 1, thread 1 has 2, thread 2 has 3 */
+#define ALL 4              /* transactions: thread 0 has 0 and 1, thread 1 has 2, thread 2 has 3 */
 #define THREADS 3
 #define NOTHING 255
 #define BIT(k) (1 << (k))
