@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/apps/sessions_work.hpp"
 #include "bench/harness/rng.hpp"
+#include "bench/harness/session.hpp"
 #include "bench/harness/timed.hpp"
 #include "examples/jobs.hpp"
 

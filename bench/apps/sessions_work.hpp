@@ -17,17 +17,11 @@
 #include <vector>
 
 #include "bench/harness/rng.hpp"
+#include "bench/harness/session.hpp"
 #include "bench/harness/timed.hpp"
 #include "examples/sessions.hpp"
 
 namespace bench::apps {
-
-/// Whether a parameter is a percentage.
-inline void check_percent(const std::string& structure, unsigned parameter) {
-  if (parameter > 100)
-    throw std::invalid_argument(structure + ": found " + std::to_string(parameter) +
-                                ", expected a percentage: 0 to 100");
-}
 
 struct SessionsWork {
   static constexpr const char* structure = "sessions";

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -101,10 +102,22 @@ struct Program {
   std::function<std::unique_ptr<Session>(const Setting&)> open;
 };
 using Programs = std::vector<Program>;
+/// Opens the one of these whose structure the setting names; null if none is.
+inline std::unique_ptr<Session> open_program(const Programs& programs, const Setting& setting) {
+  for (const Program& program : programs)
+    if (program.structure == setting.structure) return program.open(setting);
+  return nullptr;
+}
 
 /// The number in a workload's name: 8 of "sps-8"; the code of a letter, as in "ycsb-a". Throws
 /// std::invalid_argument for other names.
 unsigned parameter_of(const std::string& workload, const std::string& structure);
+/// Throws std::invalid_argument unless a structure's parameter is a percentage.
+inline void check_percent(const std::string& structure, unsigned parameter) {
+  if (parameter > 100)
+    throw std::invalid_argument(structure + ": found " + std::to_string(parameter) +
+                                ", expected a percentage: 0 to 100");
+}
 
 /// main() of a benchmark executable: --list, one cell, or --serve (see serve.cpp).
 int serve(int argc, char** argv, const Systems& systems);

@@ -28,8 +28,7 @@ void add_peer(Systems& systems, const std::string& name, const std::string& abou
   systems.push_back({name, about, std::move(structures), max_threads,
                      [open = std::move(open), programs = std::move(programs)](
                          const Setting& setting) -> std::unique_ptr<Session> {
-                       for (const Program& program : programs)
-                         if (program.structure == setting.structure) return program.open(setting);
+                       if (auto program = open_program(programs, setting)) return program;
                        return open_listed<PeerHost>(PeerWorkloads{}, setting, open);
                      }});
 }

@@ -74,10 +74,8 @@ PerdureStructures perdure_apps() {
             return info != nullptr && info->isolation == perdure::Isolation::full &&
                    info->family != "volatile";
           },
-          [](const Setting& setting, const PerdureChoice& choice) -> std::unique_ptr<Session> {
-            for (const Program& program : programs({setting, choice, *info_of(choice.engine)}))
-              if (program.structure == setting.structure) return program.open(setting);
-            return nullptr;
+          [](const Setting& setting, const PerdureChoice& choice) {
+            return open_program(programs({setting, choice, *info_of(choice.engine)}), setting);
           }};
 }
 
