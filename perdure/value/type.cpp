@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/value/type.hpp"
 
+#include <algorithm>
 #include <mutex>
 
 #include "perdure/base/checksum.hpp"
@@ -9,31 +10,50 @@
 namespace perdure::value {
 namespace {
 
+void append_bare(std::string& out, const Type& type, TextVersion version,
+                 std::vector<const Type*>& outer);
+
 /// Appends the text of a type. `outer` are the structures around it: one that contains itself is
 /// named by how many structures lie between.
-void append(std::string& out, const Type& type, std::vector<const Type*>& outer) {
+void append(std::string& out, const Type& type, TextVersion version,
+            std::vector<const Type*>& outer) {
+  if (type.reversed) {
+    Type inner = type;
+    inner.reversed = false;
+    out += "desc<";
+    append(out, inner, version, outer);
+    out += '>';
+    return;
+  }
+  if (version == TextVersion::marked && (type.own_order || type.own_hash) &&
+      std::find(outer.begin(), outer.end(), &type) == outer.end()) {
+    out += type.own_order ? type.own_hash ? "less<hash<" : "less<" : "hash<";
+    append_bare(out, type, version, outer);
+    out += type.own_order && type.own_hash ? ">>" : ">";
+    return;
+  }
+  append_bare(out, type, version, outer);
+}
+
+void append_bare(std::string& out, const Type& type, TextVersion version,
+                 std::vector<const Type*>& outer) {
   const auto in_brackets = [&](const char* word) {
     out += word;
     out += '<';
     for (std::size_t i = 0; i < type.parts.size(); ++i) {
       if (i != 0) out += ',';
-      append(out, *type.parts[i].type, outer);
+      append(out, *type.parts[i].type, version, outer);
     }
     if (type.kind == Kind::array) out += "," + std::to_string(type.count);
     out += '>';
   };
-  if (type.reversed) {
-    Type inner = type;
-    inner.reversed = false;
-    out += "desc<";
-    append(out, inner, outer);
-    out += '>';
-    return;
-  }
   switch (type.kind) {
     case Kind::scalar:
       out += type.word;
-      if (type.number == Number::opaque) out += "!" + std::to_string(type.size);
+      if (type.number == Number::opaque) {
+        out += "!" + std::to_string(type.size);
+        if (type.align != natural_align(type.size)) out += "/" + std::to_string(type.align);
+      }
       return;
     case Kind::text: out += "string"; return;
     case Kind::sequence: return in_brackets("vec");
@@ -53,7 +73,7 @@ void append(std::string& out, const Type& type, std::vector<const Type*>& outer)
   for (const Part& part : type.parts) {
     if (out.back() != '{') out += ',';
     out.append(part.name) += ':';
-    append(out, *part.type, outer);
+    append(out, *part.type, version, outer);
     out += "@" + std::to_string(part.at);
   }
   out += "}" + std::to_string(type.size);
@@ -62,10 +82,10 @@ void append(std::string& out, const Type& type, std::vector<const Type*>& outer)
 
 }  // namespace
 
-std::string text_of(const Type& type) {
+std::string text_of(const Type& type, TextVersion version) {
   std::string out;
   std::vector<const Type*> outer;
-  append(out, type, outer);
+  append(out, type, version, outer);
   return out;
 }
 

@@ -77,6 +77,10 @@ struct Type {
   bool reversed = false;
   /// Whether an object's bytes are its image, padding aside.
   bool plain = false;
+  /// Whether its class has an operator<, which orders keys instead of its parts.
+  bool own_order = false;
+  /// Whether its class has a specialised perdure::hash, which hashes keys instead of its parts.
+  bool own_hash = false;
   std::uint32_t size = 0;   ///< of the image; a multiple of `align`
   std::uint32_t align = 1;  ///< of the image: 1, 2, 4 or 8
   std::uint64_t count = 0;  ///< an array's number of elements
@@ -93,9 +97,24 @@ struct Type {
   [[nodiscard]] const Type& element() const { return *parts.front().type; }
 };
 
+/// What a layout text says beside how values lie.
+enum class TextVersion : std::uint8_t {
+  plain,  ///< nothing: the text of records, from which shapes are made, and of pools without catalog
+  /// Also which classes have an order or a hash of their own, "less<hash<{...}8>>": the text of
+  /// keys in a pool with a catalog, so that adding one later is seen.
+  marked,
+};
+
 /// The layout text of a value: "{token:string@0,user:u64@8,roles:vec<string>@16}24". It is a part
 /// of the pool format (docs/format.md). Throws std::bad_alloc.
-[[nodiscard]] std::string text_of(const Type& type);
+[[nodiscard]] std::string text_of(const Type& type, TextVersion version = TextVersion::plain);
+
+/// The alignment that a class of so many bytes has if its text states none: the largest power of
+/// two, up to 8, that divides its size.
+[[nodiscard]] constexpr std::uint32_t natural_align(std::uint32_t size) noexcept {
+  const std::uint32_t bits = size | 8;
+  return bits & (~bits + 1);
+}
 
 /// The hash of a layout text that a record carries.
 [[nodiscard]] std::uint64_t shape_of(std::string_view text) noexcept;

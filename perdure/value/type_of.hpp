@@ -75,6 +75,31 @@ constexpr Number number_of() {
     return std::is_signed_v<T> ? Number::signed_integer : Number::unsigned_integer;
 }
 
+/// Whether there is text or a sequence in a T.
+template <class T>
+consteval bool owns_blocks();
+
+template <class... A>
+consteval bool any_owns_blocks(types<A...>) {
+  return (owns_blocks<A>() || ...);
+}
+
+template <class T>
+consteval bool owns_blocks() {
+  if constexpr (turned<T>)
+    return owns_blocks<decltype(T::value)>();
+  else if constexpr (std::is_same_v<T, std::string> || is_a<T, std::vector>)
+    return true;
+  else if constexpr (is_array<T>)
+    return owns_blocks<typename elements_of<T>::type>();
+  else if constexpr (is_a<T, std::optional>)
+    return owns_blocks<typename T::value_type>();
+  else if constexpr (scalar<T> || !storable<T>)
+    return false;
+  else
+    return any_owns_blocks(typename parts_of<T>::type{});
+}
+
 /// Appends the fields of an object of T that is never constructed: only addresses are formed.
 template <class T>
 void add_fields(Type& type) {
@@ -136,6 +161,7 @@ void fill(Type& type) {
     type.number = number_of<T>();
     type.word = word_of<T>();
     type.plain = true;
+    type.own_order = opaque<T> && has_order<T>;
   } else if constexpr (std::is_same_v<T, std::string>) {
     type.kind = Kind::text;
     type.owns = true;
@@ -162,10 +188,14 @@ void fill(Type& type) {
     type.plain = type.element().plain && type.size == type.object_bytes;
   } else {
     type.kind = Kind::structure;
+    // Before its fields: they may hold one of it (in a vector).
+    type.owns = owns_blocks<T>();
+    type.own_order = plain_struct<T> && has_order<T>;
     add_fields<T>(type);
     type.plain = lies_as_image(type);
   }
-  for (const Part& part : type.parts) type.owns = type.owns || part.type->owns;
+  type.owns = owns_blocks<T>();
+  type.own_hash = type.own_hash || (type.operations->hash != nullptr && !type.reversed);
 }
 
 /// Returns the Type of T, which may still be unfinished: a struct may contain a vector of itself.
