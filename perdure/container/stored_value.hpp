@@ -173,7 +173,9 @@ struct stored_record {
   template <class Tx>
   static void assign(Tx& tx, field& f, arg value) {
     value::WriterOver<Tx> writer(tx);
-    value::record::assign(writer, type(), tx.read(f), &value);
+    value::record* const old = tx.read(f);
+    value::record* const now = value::record::assign(writer, type(), old, &value);
+    if (now != old) tx.write(f, now);
   }
   template <class Tx, class F>
   static void change(Tx& tx, field& f, F& by) {

@@ -357,14 +357,20 @@ class alignas(64) table {
     require_unique(tx, row, now);
     std::uint64_t number = 0;
     tx.read_bytes(&number, &row->number, sizeof number);
+    value::WriterOver<Tx> writer(tx);
+    auto* const kept = reinterpret_cast<Row*>(value::record::assign_behind(
+        writer, type(), reinterpret_cast<std::byte*>(row), std::addressof(now)));
     parts_.each([&](auto& part) {
       const auto &before = part.key_of(old, number), &after = part.key_of(now, number);
-      if (detail::same_key(before, after)) return;
+      if (detail::same_key(before, after)) {
+        // A row of an earlier version of T has another address now. Its entries stay where they
+        // are: a range that led to the row goes on.
+        if (kept != row && part.holds(now)) require_agreed(!part.rows.put(tx, after, kept));
+        return;
+      }
       if (part.holds(old)) require_agreed(part.rows.erase(tx, before));
-      if (part.holds(now)) require_agreed(part.rows.insert(tx, after, row));
+      if (part.holds(now)) require_agreed(part.rows.insert(tx, after, kept));
     });
-    value::WriterOver<Tx> writer(tx);
-    value::record::assign(writer, type(), &row->record, std::addressof(now));
   }
   template <class Tx>
   void remove(Tx& tx, Row* row) {

@@ -3,7 +3,7 @@
 // row, row_ref: a row of a table: one heap block [number u64][record]. The number is given when the
 // row is added and never again: it orders rows that are equal in an index.
 //
-// A row keeps its address. Nothing outside the table holds it: a row_ref belongs to its
+// A row keeps its address as long as its shape. Nothing outside the table holds it: a row_ref belongs to its
 // transaction, and is invalid once its row was erased.
 // Thread safety: that of the transaction.
 #pragma once
@@ -75,7 +75,8 @@ class row_ref {
     value::ReaderOver<Tx> reader(*tx_);
     const value::Part& part = part_at(member);
     value::Buffer image(part.type->size);
-    value::record::read_part(reader, value::type_of<T>(), &at_->record, part, image.data());
+    if (!value::record::read_part(reader, value::type_of<T>(), &at_->record, part, image.data()))
+      return value().*member;  // of an earlier version of T
     M out{};
     value::decode(reader, *part.type, image.data(), &out);
     return out;
@@ -86,7 +87,11 @@ class row_ref {
   auto peek(std::string T::* member, F&& f) const {
     value::ReaderOver<Tx> reader(*tx_);
     const text_block* block = nullptr;
-    value::record::read_part(reader, value::type_of<T>(), &at_->record, part_at(member), &block);
+    if (!value::record::read_part(reader, value::type_of<T>(), &at_->record, part_at(member),
+                                  &block)) {
+      const T copy = value();  // of an earlier version of T
+      return f(std::string_view(copy.*member));
+    }
     const std::size_t n = text_block::length(reader, block);
     if (n > text_block::piece) return f(std::string_view(text_block::read(reader, block)));
     char text[text_block::piece];

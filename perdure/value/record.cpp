@@ -5,29 +5,38 @@
 #include <cstring>
 
 #include "perdure/base/status.hpp"
+#include "perdure/value/convert.hpp"
 #include "perdure/value/image.hpp"
+#include "perdure/value/shapes.hpp"
 
 namespace perdure::value {
 namespace {
 
-/// Throws error(corrupt) if the record has another shape.
-void check_shape(Reader& tx, const Type& type, const record* from) {
+/// The layout of a record: `type`, or that of an earlier version of the program. Throws
+/// error(corrupt) if it is none of these.
+const Type& layout_in(Reader& tx, const Type& type, const record* from) {
   std::uint64_t shape = 0;
   tx.read_bytes(&shape, from, sizeof shape);
-  if (shape != type.shape) {
-    throw error(Status(Code::corrupt,
-                       "perdure: found a value that was written with another layout than " +
-                           text_of(type) +
-                           ": the pool's data is damaged, or a program wrote it that declares the "
-                           "container with another struct"));
-  }
+  if (__builtin_expect(shape == type.shape, 1)) return type;
+  if (const Type* const before = shapes::find(shape)) return *before;
+  throw error(Status(Code::corrupt,
+                     "perdure: found a value that was written with another layout than " +
+                         text_of(type) +
+                         ": the pool's data is damaged, or a program wrote it that declares the "
+                         "container with another struct"));
 }
 
-/// Reads the record's image to DRAM. The shape is read first: a record of another shape may be
-/// shorter.
-void read_image(Reader& tx, const Type& type, const record* from, std::byte* image) {
-  check_shape(tx, type, from);
-  tx.read_bytes(image, from->image(), type.size);
+/// How an earlier version's value is read as one of `now`. Throws error(incompatible) if it can't
+/// be.
+const Conversion& conversion(const Type& before, const Type& now) {
+  const Comparison& changes = shapes::between(before, now);
+  if (changes.need() != Need::nothing) {
+    throw error(Status(Code::incompatible,
+                       "perdure: found a value of another version of the program, which this one "
+                       "can't read:\n" +
+                           changes.lines(Need::step)));
+  }
+  return changes.conversion();
 }
 
 /// Makes a block of N words and an object's image.
@@ -53,21 +62,58 @@ std::byte* record::make_behind(Writer& tx, std::uint64_t word, const Type& type,
   return store<2>(tx, {word, type.shape}, type, object);
 }
 
-void record::read_part(Reader& tx, const Type& type, const record* from, const Part& part,
+bool record::read_part(Reader& tx, const Type& type, const record* from, const Part& part,
                        void* image) {
-  check_shape(tx, type, from);
+  if (&layout_in(tx, type, from) != &type) return false;
   tx.read_bytes(image, from->image() + part.at, part.type->size);
+  return true;
 }
 
 void record::read(Reader& tx, const Type& type, const record* from, void* object) {
-  Buffer image(type.size);
-  read_image(tx, type, from, image.data());
-  decode(tx, type, image.data(), object);
+  const Type& lies = layout_in(tx, type, from);
+  Buffer image(lies.size);
+  tx.read_bytes(image.data(), from->image(), lies.size);
+  if (&lies == &type)
+    decode(tx, type, image.data(), object);
+  else
+    convert(tx, conversion(lies, type), image.data(), object);
 }
 
-void record::assign(Writer& tx, const Type& type, record* to, const void* object) {
-  check_shape(tx, type, to);
-  value::assign(tx, type, to->image(), object);
+void record::read_for_step(Reader& tx, const Type& type, const record* from, void* object) {
+  const Type& lies = layout_in(tx, type, from);
+  if (&lies == &type) return read(tx, type, from, object);
+  Buffer image(lies.size);
+  tx.read_bytes(image.data(), from->image(), lies.size);
+  convert(tx, shapes::between(lies, type).conversion(), image.data(), object);
+}
+
+bool record::is_of(Reader& tx, const Type& type, const record* from) {
+  return &layout_in(tx, type, from) == &type;
+}
+
+record* record::assign(Writer& tx, const Type& type, record* to, const void* object) {
+  if (&layout_in(tx, type, to) == &type) {
+    value::assign(tx, type, to->image(), object);
+    return to;
+  }
+  record* const now = make(tx, type, object);
+  drop(tx, type, to);
+  return now;
+}
+
+std::byte* record::assign_behind(Writer& tx, const Type& type, std::byte* block,
+                                 const void* object) {
+  auto* const old = reinterpret_cast<record*>(block + sizeof(std::uint64_t));
+  if (&layout_in(tx, type, old) == &type) {
+    value::assign(tx, type, old->image(), object);
+    return block;
+  }
+  std::uint64_t word = 0;
+  tx.read_bytes(&word, block, sizeof word);
+  std::byte* const now = make_behind(tx, word, type, object);
+  drop_parts(tx, type, old);
+  tx.free(block);
+  return now;
 }
 
 void record::drop(Writer& tx, const Type& type, record* block) {
@@ -77,10 +123,11 @@ void record::drop(Writer& tx, const Type& type, record* block) {
 }
 
 void record::drop_parts(Writer& tx, const Type& type, const record* from) {
-  if (!type.owns) return;
-  Buffer image(type.size);
-  read_image(tx, type, from, image.data());
-  value::drop(tx, type, image.data());
+  const Type& lies = layout_in(tx, type, from);
+  if (!lies.owns) return;
+  Buffer image(lies.size);
+  tx.read_bytes(image.data(), from->image(), lies.size);
+  value::drop(tx, lies, image.data());
 }
 
 void record::each_block(Reader& tx, const Type& type, const record* block,
@@ -92,10 +139,11 @@ void record::each_block(Reader& tx, const Type& type, const record* block,
 
 void record::each_part_block(Reader& tx, const Type& type, const record* from,
                              const std::function<void(const void*)>& f) {
-  if (!type.owns) return;
-  Buffer image(type.size);
-  read_image(tx, type, from, image.data());
-  value::each_block(tx, type, image.data(), f);
+  const Type& lies = layout_in(tx, type, from);
+  if (!lies.owns) return;
+  Buffer image(lies.size);
+  tx.read_bytes(image.data(), from->image(), lies.size);
+  value::each_block(tx, lies, image.data(), f);
 }
 
 }  // namespace perdure::value

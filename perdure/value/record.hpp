@@ -4,8 +4,13 @@
 //
 // The shape is the hash of the struct's layout text, the same in every pool: it says how to read
 // the image. A record keeps its address as long as its shape.
-// Thread safety: that of the transaction. Errors: those of Tx, and std::bad_alloc; reading a record
-// of another shape throws error(corrupt).
+//
+// A record of another shape than the program's type was written by another version of the program.
+// It is read by what changed between the two (shapes.hpp, convert.hpp), and a change makes a new
+// record of it; it is dropped and walked by its own type.
+// Thread safety: that of the transaction. Errors: those of Tx, and std::bad_alloc; a record of an
+// unknown shape throws error(corrupt), and one that needs a step, or would lose a field,
+// error(incompatible).
 #pragma once
 
 #include <cstddef>
@@ -32,13 +37,22 @@ struct record {
   /// Makes the record of an object in a block that begins with one word more. Returns the block.
   [[nodiscard]] static std::byte* make_behind(Writer& tx, std::uint64_t word, const Type& type,
                                               const void* object);
-  /// Gives an object the record's value.
+  /// Gives an object, which is value-initialised, the record's value.
   static void read(Reader& tx, const Type& type, const record* from, void* object);
-  /// Copies the image of one of its parts.
-  static void read_part(Reader& tx, const Type& type, const record* from, const Part& part,
-                        void* image);
-  /// Makes a record that of an object; only bytes that differ are logged.
-  static void assign(Writer& tx, const Type& type, record* to, const void* object);
+  /// As read(), and fields that need a step keep their initialiser's value: the step gives them one.
+  static void read_for_step(Reader& tx, const Type& type, const record* from, void* object);
+  /// Whether the record has the type's shape, and no earlier one.
+  [[nodiscard]] static bool is_of(Reader& tx, const Type& type, const record* from);
+  /// Copies the image of one of its parts. Returns false, and copies nothing, if the record has an
+  /// earlier shape: it has to be read as a whole.
+  [[nodiscard]] static bool read_part(Reader& tx, const Type& type, const record* from,
+                                      const Part& part, void* image);
+  /// Makes a record that of an object; only bytes that differ are logged. Returns the record: a new
+  /// one, and the old one is freed, if it had an earlier shape.
+  [[nodiscard]] static record* assign(Writer& tx, const Type& type, record* to, const void* object);
+  /// The same of a record in a block that begins with one word more. Returns the block.
+  [[nodiscard]] static std::byte* assign_behind(Writer& tx, const Type& type, std::byte* block,
+                                                const void* object);
   /// Frees the record and what it owns.
   static void drop(Writer& tx, const Type& type, record* block);
   /// Frees what the record owns, and not its block.

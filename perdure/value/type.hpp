@@ -17,6 +17,16 @@
 #include <string_view>
 #include <vector>
 
+namespace perdure {
+
+/// A field that had another name in an earlier version of its struct, which has, of all such:
+///     static constexpr perdure::renamed perdure_renamed[] = {{"owner", "user"}};
+struct renamed {
+  std::string_view now, before;
+};
+
+}  // namespace perdure
+
 namespace perdure::value {
 
 class Reader;
@@ -92,6 +102,9 @@ struct Type {
   /// optional or an array.
   std::vector<Part> parts = {};
   const Operations* operations = nullptr;
+  /// A struct's perdure_renamed and perdure_removed.
+  std::vector<perdure::renamed> renamed = {};
+  std::vector<std::string_view> removed = {};
 
   /// The type of the elements of a sequence, an optional or an array.
   [[nodiscard]] const Type& element() const { return *parts.front().type; }

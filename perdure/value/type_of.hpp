@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -191,6 +192,10 @@ void fill(Type& type) {
     // Before its fields: they may hold one of it (in a vector).
     type.owns = owns_blocks<T>();
     type.own_order = plain_struct<T> && has_order<T>;
+    if constexpr (requires { T::perdure_renamed; })
+      type.renamed.assign(std::begin(T::perdure_renamed), std::end(T::perdure_renamed));
+    if constexpr (requires { T::perdure_removed; })
+      type.removed.assign(std::begin(T::perdure_removed), std::end(T::perdure_removed));
     add_fields<T>(type);
     type.plain = lies_as_image(type);
   }

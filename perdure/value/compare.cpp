@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "perdure/value/convert.hpp"
+
+namespace perdure::value {
+namespace {
+
+using How = Conversion::How;
+
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+/// The word of a scalar without the number that holds it, and that number: "time<1/1," and "i64".
+std::pair<std::string_view, std::string_view> halves(std::string_view word) {
+  if (word.starts_with("enum:")) return {word.substr(0, 5), word.substr(5)};
+  const std::size_t comma = word.find(',');
+  if (comma == std::string_view::npos) return {"", word};
+  return {word.substr(0, comma), word.substr(comma + 1, word.size() - comma - 2)};
+}
+bool is_counted(std::string_view number) {
+  return number.size() > 1 && (number[0] == 'u' || number[0] == 'i' || number[0] == 'f') &&
+         number[1] >= '0' && number[1] <= '9';
+}
+
+/// Whether each value of one number is one of the other.
+bool widens(const Type& before, const Type& now) {
+  if (before.number == Number::opaque || now.number == Number::opaque) return false;
+  const auto [unit, held] = halves(before.word);
+  const auto [unit_now, held_now] = halves(now.word);
+  // An enumerator becomes a number; nothing becomes an enumerator but one.
+  if (unit != unit_now && !(unit == "enum:" && unit_now.empty())) return false;
+  if (!is_counted(held) || !is_counted(held_now)) return held == held_now;
+  if (before.number == now.number) return now.size >= before.size;
+  return before.number == Number::unsigned_integer && now.number == Number::signed_integer &&
+         now.size > before.size;
+}
+
+}  // namespace
+
+Need Comparison::need() const noexcept {
+  Need most = Need::nothing;
+  for (const Change& change : changes_) most = std::max(most, change.need);
+  return most;
+}
+
+std::string Comparison::lines(Need least) const {
+  std::string out;
+  for (const Change& change : changes_) {
+    if (change.need < least) continue;
+    if (!out.empty()) out += '\n';
+    out += (change.path.empty() ? "the value" : change.path) + ": " + change.text;
+  }
+  return out;
+}
+
+class Comparer {
+ public:
+  explicit Comparer(Comparison& out) : out_(out) {}
+
+  const Conversion* run(const Type& before, const Type& now, const std::string& path) {
+    const bool structs = before.kind == Kind::structure && now.kind == Kind::structure;
+    if (structs) {
+      // It may be unfinished: a struct in itself. Its changes are named at the first place.
+      const auto found = structs_.find({&before, &now});
+      if (found != structs_.end()) return found->second;
+    }
+    Conversion& to = out_.made_.emplace_back(Conversion{&before, &now});
+    if (structs) structs_.emplace(std::pair(&before, &now), &to);
+    if (before.reversed != now.reversed) {
+      different(path, before, now, "its order is turned");
+    } else if (before.kind == now.kind) {
+      like(to, before, now, path);
+    } else if (now.kind == Kind::optional) {
+      to.how = How::into_optional;
+      report(path, Need::nothing, "is optional now; each old value is there");
+      to.parts.push_back({0, 0, run(before, now.element(), path)});
+    } else {
+      different(path, before, now, "");
+    }
+    return &to;
+  }
+
+ private:
+  void report(const std::string& path, Need need, std::string text) {
+    out_.changes_.push_back({path, need, std::move(text)});
+  }
+  void different(const std::string& path, const Type& before, const Type& now,
+                 const std::string& why) {
+    report(path, Need::step,
+           "found " + quoted(text_of(before)) + " in the pool, expected " + quoted(text_of(now)) +
+               (why.empty() ? "" : " (" + why + ")") +
+               ": give a step that makes one of the other, or a new name for the new field");
+  }
+
+  void like(Conversion& to, const Type& before, const Type& now, const std::string& path) {
+    switch (now.kind) {
+      case Kind::text: to.how = How::same; return;
+      case Kind::scalar: return scalar(to, before, now, path);
+      case Kind::sequence:
+        to.how = How::sequence;
+        to.parts.push_back({0, 0, run(before.element(), now.element(), path + "[]")});
+        return;
+      case Kind::optional:
+        to.how = How::optional;
+        to.parts.push_back(
+            {before.parts.front().at, 0, run(before.element(), now.element(), path)});
+        return;
+      case Kind::array:
+        if (now.count < before.count) return different(path, before, now, "elements would be lost");
+        if (now.count > before.count)
+          report(path, Need::nothing,
+                 "has " + std::to_string(now.count) + " elements, before " +
+                     std::to_string(before.count) +
+                     "; the new ones have their initialiser's value");
+        to.how = How::array;
+        to.parts.push_back({0, 0, run(before.element(), now.element(), path + "[]")});
+        return;
+      case Kind::variant: return variant(to, before, now, path);
+      case Kind::structure: return structure(to, before, now, path);
+    }
+  }
+
+  void scalar(Conversion& to, const Type& before, const Type& now, const std::string& path) {
+    if (before.word == now.word && before.size == now.size && before.align == now.align) {
+      to.how = How::same;
+    } else if (widens(before, now)) {
+      to.how = before.size == now.size ? How::same : How::number;
+      report(path, Need::nothing, "widened from " + before.word + " to " + now.word);
+    } else {
+      different(path, before, now, "a value could be lost or mean something else");
+    }
+  }
+
+  /// Old alternatives keep their numbers: new ones may follow them.
+  void variant(Conversion& to, const Type& before, const Type& now, const std::string& path) {
+    if (now.parts.size() < before.parts.size())
+      return different(path, before, now, "alternatives are missing");
+    for (std::size_t i = 0; i < before.parts.size(); ++i) {
+      if (before.parts[i].type->kind != now.parts[i].type->kind)
+        return different(path, before, now, "alternatives may be added at the end only");
+    }
+    to.how = How::variant;
+    for (std::size_t i = 0; i < before.parts.size(); ++i)
+      to.parts.push_back(
+          {before.parts[i].at, 0,
+           run(*before.parts[i].type, *now.parts[i].type, path + "<" + std::to_string(i) + ">")});
+    if (now.parts.size() > before.parts.size())
+      report(path, Need::nothing,
+             std::to_string(now.parts.size() - before.parts.size()) + " alternatives added");
+  }
+
+  void structure(Conversion& to, const Type& before, const Type& now, const std::string& path) {
+    to.how = How::structure;
+    const std::string dot = path.empty() ? "" : path + ".";
+    std::vector<bool> taken(before.parts.size());
+    const auto find = [&](std::string_view name) -> const Part* {
+      for (std::size_t i = 0; i < before.parts.size(); ++i) {
+        if (taken[i] || before.parts[i].name != name) continue;
+        taken[i] = true;
+        return &before.parts[i];
+      }
+      return nullptr;
+    };
+    // A new field may have the name that a renamed one had before: names that stayed come first,
+    // unless the field says that it was renamed and its earlier name is there.
+    std::vector<const Part*> found(now.parts.size());
+    for (std::size_t i = 0; i < now.parts.size(); ++i) {
+      for (const perdure::renamed& one : now.renamed) {
+        if (found[i] != nullptr || one.now != now.parts[i].name || has(before, one.now)) continue;
+        found[i] = find(one.before);
+        if (found[i] != nullptr)
+          report(dot + std::string(one.now), Need::nothing,
+                 "renamed from " + std::string(one.before));
+      }
+    }
+    for (std::size_t i = 0; i < now.parts.size(); ++i) {
+      const Part& part = now.parts[i];
+      const std::string name = dot + std::string(part.name);
+      if (found[i] == nullptr) found[i] = find(part.name);
+      if (found[i] == nullptr)
+        report(name, Need::nothing, "new; its initialiser's value is in old ones");
+      else
+        to.parts.push_back({found[i]->at, part.in_object, run(*found[i]->type, *part.type, name)});
+    }
+    for (std::size_t i = 0; i < before.parts.size(); ++i) {
+      if (taken[i]) continue;
+      const std::string name(before.parts[i].name);
+      if (std::find(now.removed.begin(), now.removed.end(), name) != now.removed.end())
+        report(dot + name, Need::nothing,
+               "removed; what it holds is freed when its value is rewritten or erased");
+      else
+        report(dot + name, Need::refusal,
+               "found in the pool, not in the program: name it in perdure_removed if it may be "
+               "lost, and in perdure_renamed if it has another name now; if neither is so, the "
+               "program is older than the pool: use the newer one");
+    }
+  }
+  static bool has(const Type& type, std::string_view name) {
+    return std::any_of(type.parts.begin(), type.parts.end(),
+                       [&](const Part& part) { return part.name == name; });
+  }
+
+  Comparison& out_;
+  std::map<std::pair<const Type*, const Type*>, const Conversion*> structs_;
+};
+
+Comparison compare(const Type& before, const Type& now, const std::string& path) {
+  Comparison out;
+  out.root_ = Comparer(out).run(before, now, path);
+  return out;
+}
+
+}  // namespace perdure::value

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/value/convert.hpp"
+
+#include <cstring>
+
+#include "perdure/base/status.hpp"
+#include "perdure/value/image.hpp"
+#include "perdure/value/sequence.hpp"
+
+namespace perdure::value {
+namespace {
+
+/// A little-endian integer or a floating point number in the bytes of a wider one.
+void widen(const Type& from, const Type& to, const std::byte* image, void* object) {
+  if (from.number == Number::floating) {
+    float value = 0;
+    std::memcpy(&value, image, sizeof value);
+    const double wide = value;
+    std::memcpy(object, &wide, sizeof wide);
+    return;
+  }
+  const bool negative = from.number == Number::signed_integer &&
+                        (std::to_integer<unsigned>(image[from.size - 1]) & 0x80U) != 0;
+  std::memset(object, negative ? 0xff : 0, to.size);
+  std::memcpy(object, image, from.size);
+}
+
+std::byte* part_of(void* object, std::size_t at) { return static_cast<std::byte*>(object) + at; }
+
+}  // namespace
+
+void convert(Reader& tx, const Conversion& by, const std::byte* image, void* object) {
+  using How = Conversion::How;
+  switch (by.how) {
+    case How::left_out: return;
+    case How::same: return decode(tx, *by.to, image, object);
+    case How::number: return widen(*by.from, *by.to, image, object);
+    case How::sequence: {
+      const sequence* block = nullptr;
+      std::memcpy(&block, image, sizeof block);
+      const sequence head = sequence::header(tx, block);
+      const Type &old = by.from->element(), &now = by.to->element();
+      if (block != nullptr) tx.expect(block->images(), std::size_t{head.count} * old.size);
+      // Elements that an initialiser made are not those of the pool.
+      by.to->operations->make(object, 0);
+      void* const to = by.to->operations->make(object, head.count);
+      std::size_t i = 0;
+      sequence::each_image(tx, old, block, [&](const std::byte* one) {
+        convert(tx, *by.parts.front().by, one, part_of(to, i++ * now.object_bytes));
+        return true;
+      });
+      return;
+    }
+    case How::optional:
+      by.to->operations->make(object, 0);
+      if (*image == std::byte{0}) return;
+      return convert(tx, *by.parts.front().by, image + by.parts.front().from_at,
+                     by.to->operations->make(object, 1));
+    case How::into_optional:
+      return convert(tx, *by.parts.front().by, image, by.to->operations->make(object, 1));
+    case How::variant: {
+      const auto index = std::to_integer<std::size_t>(*image);
+      if (index >= by.parts.size())
+        throw error(Status(Code::corrupt, "perdure: found alternative " + std::to_string(index) +
+                                              " of a variant that has " +
+                                              std::to_string(by.parts.size()) +
+                                              ": the pool's data is damaged"));
+      return convert(tx, *by.parts[index].by, image + by.parts[index].from_at,
+                     by.to->operations->make(object, index));
+    }
+    case How::array:
+      for (std::size_t i = 0; i < by.from->count; ++i)
+        convert(tx, *by.parts.front().by, image + i * by.from->element().size,
+                part_of(object, i * by.to->element().object_bytes));
+      return;
+    case How::structure:
+      for (const Conversion::Step& one : by.parts)
+        convert(tx, *one.by, image + one.from_at, part_of(object, one.to_at));
+      return;
+  }
+}
+
+}  // namespace perdure::value
