@@ -48,6 +48,16 @@ struct layout_name {};
 /// The names of types in one layout text (below).
 class LayoutNames;
 
+/// What a layout text says of structs of numbers and of keys.
+enum class LayoutVersion : std::uint8_t {
+  /// Structs of numbers have no names: {i32@0,i32@4}8. The text of pools without a catalog; it must
+  /// not change.
+  plain,
+  /// They have, {x:i32@0,y:i32@4}8, and keys say which of their classes have an order or a hash of
+  /// their own, less<{x:i32@0}4>.
+  named,
+};
+
 namespace detail {
 
 template <class T>
@@ -91,6 +101,11 @@ concept opened_by_fields = aggregate_struct<T> && !is_std_array<T> && !says_its_
 /// the order in which they are first seen.
 class LayoutNames {
  public:
+  /// Names for a text of that version.
+  explicit LayoutNames(LayoutVersion version = LayoutVersion::plain) noexcept : version_(version) {}
+  /// What the text says.
+  [[nodiscard]] LayoutVersion version() const noexcept { return version_; }
+
   /// Returns the name of a type. `Held`: its bytes are read as a whole (it is inside a p<>), so its
   /// fields are plain.
   template <class T, bool Held = false>
@@ -225,7 +240,9 @@ class LayoutNames {
       each_offset<T>(
           [&]<class Field>(std::type_identity<Field>, std::size_t offset, std::string_view field) {
             add_name(field);
-            out += (out.size() > 1 ? "," : "") + name<Field, Held>() + "@" + std::to_string(offset);
+            if (out.size() > 1) out += ',';
+            if (version_ == LayoutVersion::named) out.append(field) += ':';
+            out += name<Field, Held>() + "@" + std::to_string(offset);
           });
     });
     return out + "}" + std::to_string(sizeof(T));
@@ -264,6 +281,7 @@ class LayoutNames {
     });
   }
 
+  LayoutVersion version_;
   std::vector<Met> met_;
   std::string names_;
   bool any_name_ = false;
@@ -281,8 +299,8 @@ struct RootType {
 
 /// What opening is told of T.
 template <class T>
-[[nodiscard]] RootType root_type() {
-  LayoutNames names;
+[[nodiscard]] RootType root_type(LayoutVersion version = LayoutVersion::plain) {
+  LayoutNames names(version);
   RootType root{.layout = {}, .bytes = sizeof(T)};
   names.lines<T>(root.layout, "");
   names.definitions(root.layout);
@@ -294,8 +312,8 @@ template <class T>
 
 /// The layout text of T.
 template <class T>
-[[nodiscard]] std::string layout_of() {
-  return detail::root_type<T>().layout;
+[[nodiscard]] std::string layout_of(LayoutVersion version = LayoutVersion::plain) {
+  return detail::root_type<T>(version).layout;
 }
 
 /// The names of T's fields, in the order of its layout text; empty where the compiler gives none,

@@ -16,12 +16,14 @@
 // the transaction.
 #pragma once
 
+#include <string>
 #include <type_traits>
 
 #include "perdure/container/stored_bytes.hpp"
 #include "perdure/container/stored_object.hpp"
 #include "perdure/container/stored_value.hpp"
 #include "perdure/value/placement.hpp"
+#include "perdure/value/type_of.hpp"
 
 namespace perdure {
 
@@ -59,6 +61,17 @@ struct stored_key : detail::stored_as<K, value::placement_of<K, true>()> {
                 "perdure: the text of a key, value or element is a std::string");
   static_assert(value::placement_of<K, true>() != value::Placement::object,
                 "perdure: a container can't be a key");
+
+  /// What stands for the key in a layout text.
+  static std::string name(LayoutNames& names) {
+    if constexpr (value::plain_struct<K> || value::composed<K> || value::detail::opaque<K>) {
+      if constexpr (value::described<K>()) {
+        if (names.version() == LayoutVersion::named)
+          return value::text_of(value::type_of<K>(), value::TextVersion::marked);
+      }
+    }
+    return detail::stored_as<K, value::placement_of<K, true>()>::name(names);
+  }
 };
 
 namespace detail {

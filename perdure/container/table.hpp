@@ -270,16 +270,20 @@ class alignas(64) table {
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const;
 
   /// What stands for this table in the layout text of a root (layout.hpp).
-  static std::string layout_text(LayoutNames&) { return layout_text(); }
-  /// The same, of the table alone.
-  static std::string layout_text() {
+  static std::string layout_text(LayoutNames& names) {
     std::string out = "table<" + value::text_of(type());
     const detail::table_parts<Key, Others...> parts{};
     parts.each([&]<class Part>(const Part&) {
       out += "," + std::string(Part::word) + " ";
       out += Part::names();
+      if (names.version() == LayoutVersion::named) out += Part::marks();
     });
     return out + ">/1";
+  }
+  /// The same, of the table alone.
+  static std::string layout_text() {
+    LayoutNames names;
+    return layout_text(names);
   }
 
  private:

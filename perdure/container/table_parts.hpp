@@ -85,6 +85,15 @@ struct members<First, Rest...> {
     ((out += "+", out += part_at(Rest).name), ...);
     return out;
   }
+  /// ":" and the members' types where one orders or hashes itself; otherwise empty.
+  static std::string marks() {
+    std::string plain, marked;
+    for (const value::Type* type : {part_at(First).type, part_at(Rest).type...}) {
+      plain += "+" + value::text_of(*type);
+      marked += "+" + value::text_of(*type, value::TextVersion::marked);
+    }
+    return marked == plain ? std::string() : ":" + marked.substr(1);
+  }
 
  private:
   template <auto Member>

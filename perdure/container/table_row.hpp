@@ -3,8 +3,9 @@
 // row, row_ref: a row of a table: one heap block [number u64][record]. The number is given when the
 // row is added and never again: it orders rows that are equal in an index.
 //
-// A row keeps its address as long as its shape. Nothing outside the table holds it: a row_ref belongs to its
-// transaction, and is invalid once its row was erased.
+// A row keeps its address as long as its shape: the first change of a row that an earlier version
+// of T wrote gives it another one. Nothing outside the table holds it: a row_ref belongs to its
+// transaction, and is invalid once its row was erased, or moved in that way.
 // Thread safety: that of the transaction.
 #pragma once
 

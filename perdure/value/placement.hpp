@@ -84,6 +84,38 @@ consteval bool lies_in_pool() {
 
 }  // namespace detail
 
+namespace detail {
+
+template <class T>
+consteval bool described_part();
+
+template <class... A>
+consteval bool all_described(types<A...>) {
+  return (described_part<A>() && ...);
+}
+
+template <class T>
+consteval bool described_part() {
+  if constexpr (is_array<T>)
+    return described_part<typename elements_of<T>::type>();
+  else if constexpr (std::is_pointer_v<T> || !storable<T>)
+    return false;
+  else if constexpr (scalar<T>)
+    return alignof(T) <= 8;
+  else if constexpr (plain_struct<T>)
+    return alignof(T) <= 8 && all_described(typename parts_of<T>::type{});
+  else
+    return true;
+}
+
+}  // namespace detail
+
+/// Whether T, which may lie as its bytes, has a Type: no pointer and no large number is in it.
+template <class T>
+consteval bool described() {
+  return detail::described_part<T>();
+}
+
 /// How a T lies in a container's node; as a key if `Key`. A struct that is a key and has no
 /// operator< is an image: its fields are compared in order.
 template <class T, bool Key = false>

@@ -39,7 +39,7 @@ struct record {
                                               const void* object);
   /// Gives an object, which is value-initialised, the record's value.
   static void read(Reader& tx, const Type& type, const record* from, void* object);
-  /// As read(), and fields that need a step keep their initialiser's value: the step gives them one.
+  /// As read(), and fields that need a step keep their initialiser's value, for the step to change.
   static void read_for_step(Reader& tx, const Type& type, const record* from, void* object);
   /// Whether the record has the type's shape, and no earlier one.
   [[nodiscard]] static bool is_of(Reader& tx, const Type& type, const record* from);

@@ -172,5 +172,25 @@ TEST(ValueType, WhatStandsForValuesInAContainersLayout) {
   EXPECT_EQ((vector<std::chrono::sys_seconds>::layout_text()), "vector<time<1/1,i64>>/1");
 }
 
+template <class C>
+std::string named_text() {
+  LayoutNames names(LayoutVersion::named);
+  return C::layout_text(names);
+}
+
+/// Pools without a catalog have the texts above; those with one have these.
+TEST(ValueType, TextsThatNameWhatVersion2MayChange) {
+  EXPECT_EQ((named_text<map<int, Point>>()), "map<i32,{x:i32@0,y:i32@4}8,15>/1");
+  EXPECT_EQ((named_text<map<Point, std::array<Point, 2>>>()),
+            "map<{x:i32@0,y:i32@4}8,{x:i32@0,y:i32@4}8[2],15>/1");
+  EXPECT_EQ((named_text<map<Ordered, int>>()), "map<less<{x:i32@0}4>,i32,15>/1");
+  EXPECT_EQ((named_text<hash_map<std::pair<Ordered, std::string>, int>>()),
+            "hash_map<{first:less<{x:i32@0}4>@0,second:string@8}16,i32,128>/1");
+  // The order of a value that is no key does not matter.
+  EXPECT_EQ((named_text<vector<Ordered>>()), "vector<{x:i32@0}4>/1");
+  EXPECT_EQ((named_text<map<int, Named>>()),
+            "map<i32,rec<{name:string@0,at:{x:i32@0,y:i32@4}8@8}16>,15>/1");
+}
+
 }  // namespace
 }  // namespace perdure::test
