@@ -5,9 +5,9 @@
 //     struct Session { std::string token; std::uint64_t user; std::chrono::sys_seconds until; };
 //     table<Session, key<&Session::token>, indexed<&Session::user>, expires<&Session::until>> all;
 //
-// A row is one block (table_row.hpp) that keeps its address. A map from the key, and one for each
-// other declared member, lead to it (table_parts.hpp). A change of a member that is in no index
-// touches no index.
+// A row is one block (table_row.hpp) that keeps its address as long as its shape. A map from the
+// key, and one for each other declared member, lead to it (table_parts.hpp). A change of a member
+// that is in no index touches no index.
 // Thread safety: that of the transaction.
 // Invariants:
 // TABLE-1 Each part has exactly one entry for each row, but none for a row whose unique member or

@@ -18,7 +18,10 @@ const Type& layout_in(Reader& tx, const Type& type, const record* from) {
   std::uint64_t shape = 0;
   tx.read_bytes(&shape, from, sizeof shape);
   if (__builtin_expect(shape == type.shape, 1)) return type;
-  if (const Type* const before = shapes::find(shape)) return *before;
+  if (const Type* const before = shapes::find(shape)) {
+    tx.expect(from->image(), before->size);
+    return *before;
+  }
   throw error(Status(Code::corrupt,
                      "perdure: found a value that was written with another layout than " +
                          text_of(type) +

@@ -17,15 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace perdure {
-
-/// A field that had another name in an earlier version of its struct, which has, of all such:
-///     static constexpr perdure::renamed perdure_renamed[] = {{"owner", "user"}};
-struct renamed {
-  std::string_view now, before;
-};
-
-}  // namespace perdure
+#include "perdure/value/renamed.hpp"
 
 namespace perdure::value {
 
@@ -112,7 +104,8 @@ struct Type {
 
 /// What a layout text says beside how values lie.
 enum class TextVersion : std::uint8_t {
-  plain,  ///< nothing: the text of records, from which shapes are made, and of pools without catalog
+  /// Nothing: the text of records, from which shapes are made, and of pools without a catalog.
+  plain,
   /// Also which classes have an order or a hash of their own, "less<hash<{...}8>>": the text of
   /// keys in a pool with a catalog, so that adding one later is seen.
   marked,
