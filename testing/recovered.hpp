@@ -13,6 +13,7 @@
 #include "perdure/api/open.hpp"
 #include "perdure/api/tx.hpp"
 #include "perdure/api/walk.hpp"
+#include "perdure/pool/catalog.hpp"
 #include "perdure/pool/open_pool.hpp"
 #include "testing/explorer.hpp"
 #include "testing/survive.hpp"
@@ -66,7 +67,9 @@ class RecoveredPool final : public Subject {
     if (!s.ok()) return {"recovery fails: " + s.message(), 0};
     PlainTransaction transaction;
     PlainTx tx(transaction);
-    const Root& root = *reinterpret_cast<const Root*>(data + (*file)->header().root_offset);
+    const auto catalog = pool::read_catalog({}, (*file)->header(), data);
+    if (!catalog.ok()) return {"the recovered pool is not sound: " + catalog.status().message(), 0};
+    const Root& root = *reinterpret_cast<const Root*>(data + catalog->root_offset);
     OwnedBlocks owned = owned_blocks(tx, root, data, (*file)->header().data_bytes);
     std::vector<std::string>& problems = owned.problems;
     const CheckReport heap =

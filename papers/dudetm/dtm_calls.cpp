@@ -81,7 +81,7 @@ DtmCalls::~DtmCalls() {
 
 void* DtmCalls::root_address() const noexcept {
   pool::OpenPool& file = state_->running.file();
-  return file.view() + file.header().root_offset;
+  return file.view() + file.root_offset();
 }
 
 void DtmCalls::dtmBegin() {

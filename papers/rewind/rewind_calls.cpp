@@ -122,7 +122,7 @@ RewindCalls::~RewindCalls() {
 }
 
 void* RewindCalls::root_address() const noexcept {
-  return state_->running.file().view() + state_->running.file().header().root_offset;
+  return state_->running.file().view() + state_->running.file().root_offset();
 }
 
 TransactionId RewindCalls::getNextID() {

@@ -174,7 +174,7 @@ WrapCalls::~WrapCalls() {
 }
 
 void* WrapCalls::root_address() const noexcept {
-  return state_->file().view() + state_->file().header().root_offset;
+  return state_->file().view() + state_->file().root_offset();
 }
 
 void WrapCalls::wrapOpen() {

@@ -317,7 +317,7 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
     pool->durability = options.durability;
     auto& file = pool->impl->file();
     pool->view = file.view();
-    if (file.header().root_bytes != 0) pool->root = pool->view + file.header().root_offset;
+    if (file.header().root_bytes != 0) pool->root = pool->view + file.root_offset();
     pool->first_data = pool::first_chunk(file.header().max_data_bytes) * pool::chunk_bytes;
     *out = pool.release();
     return PERDURE_OK;

@@ -161,7 +161,10 @@ class LayoutNames {
       std::size_t index = 0;
       each_offset<T>(
           [&]<class Field>(std::type_identity<Field>, std::size_t offset, std::string_view field) {
-            const std::string path = prefix + std::to_string(index++);
+            const std::string number = std::to_string(index++);
+            const std::string path =
+                prefix +
+                (version_ == LayoutVersion::named && !field.empty() ? std::string(field) : number);
             add_name(field);
             if constexpr (detail::opened_by_fields<Field>)
               in_braces([&] { lines<Field>(out, path + ".", base + offset); });
@@ -295,6 +298,8 @@ struct RootType {
   std::uint64_t bytes = 0;
   bool any_layout = false;       ///< an existing pool is opened whatever its root type is
   std::string field_names = {};  ///< field_names_of<Root>(); empty: none are known
+  /// The layout text with names (named_layout_of<Root>()); empty: `layout` stands for it.
+  std::string named_layout = {};
 };
 
 /// What opening is told of T.
@@ -305,6 +310,9 @@ template <class T>
   names.lines<T>(root.layout, "");
   names.definitions(root.layout);
   root.field_names = names.field_names();
+  LayoutNames named(LayoutVersion::named);
+  named.lines<T>(root.named_layout, "");
+  named.definitions(root.named_layout);
   return root;
 }
 
@@ -321,6 +329,12 @@ template <class T>
 template <class T>
 [[nodiscard]] std::string field_names_of() {
   return detail::root_type<T>().field_names;
+}
+
+/// The layout text of T with the names of its fields, as a pool's catalog holds it.
+template <class T>
+[[nodiscard]] std::string named_layout_of() {
+  return detail::root_type<T>().named_layout;
 }
 
 /// The hash of a layout text that a pool's header holds, to be compared first.

@@ -12,6 +12,7 @@
 
 #include "perdure/api/layout.hpp"
 #include "perdure/base/signals.hpp"
+#include "perdure/pool/catalog.hpp"
 #include "perdure/pool/heap.hpp"
 
 namespace perdure::detail {
@@ -135,6 +136,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   // Which instances may open an existing pool is decided below, before anything is written.
   who.engine_any = true;
   who.layout = root.layout;
+  if (options.creation.catalog)
+    who.catalog = root.named_layout.empty() ? root.layout : root.named_layout;
   who.layout_any = root.any_layout;
   who.root_bytes = root.bytes;
   who.field_names = root.field_names;
@@ -196,6 +199,9 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
       return of_the_medium(s);
   if (!opened.file->read_only() && chosen->prepare_log != nullptr)
     if (Status s = chosen->prepare_log(*opened.file); !s.ok()) return of_the_medium(s);
+  auto catalog = pool::read_catalog(path, header, opened.file->medium().data());
+  if (!catalog) return catalog.status();
+  opened.file->set_root(catalog->root_offset, catalog->root_bytes);
   const bool limited = chosen->limits_shadow != nullptr && chosen->limits_shadow(opened.config);
   if (Status s = opened.file->start_session(chosen->view, limited); !s.ok())
     return of_the_medium(s);
@@ -289,6 +295,10 @@ CheckReport compare_heap(const pool::OpenPool& file, const std::byte* data,
   report.problems = std::move(audit.problems);
   if (!walked) return report;
   owned.push_back(file.header().root_offset);
+  if (auto catalog = pool::read_catalog(file.path(), file.header(), data); catalog.ok())
+    owned.insert(owned.end(), catalog->blocks.begin(), catalog->blocks.end());
+  else
+    report.problems.push_back(catalog.status().message());
   std::sort(owned.begin(), owned.end());
   std::sort(allocated.begin(), allocated.end());
   report.reachable = owned.size();

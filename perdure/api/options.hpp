@@ -35,6 +35,9 @@ struct Creation {
   std::uint64_t base = 0;  ///< the pool's address; 0: a free one is chosen
   /// For tests that must see the same pool at every run; 0: the uuid is random.
   std::uint64_t uuid_seed = 0;
+  /// false: the pool gets no catalog (docs/format.md), and every build that knows format version 4
+  /// opens it.
+  bool catalog = true;
 };
 
 /// How a pool that was not closed is recovered.

@@ -62,7 +62,7 @@ Status PoolBase::open_registered(const std::string& path, const Options& options
 void PoolBase::take(const detail::Opened& opened, const Options& options) {
   name_ = opened.config.instance;
   durability_ = options.durability;
-  root_ = opened.file->view() + opened.file->header().root_offset;
+  root_ = opened.file->view() + opened.file->root_offset();
   empty_ = opened.recovery.last_id == 0 && !opened.file->read_only();
 }
 

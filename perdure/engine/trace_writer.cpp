@@ -94,8 +94,8 @@ TraceWriter::TraceWriter(const std::string& name, pool::OpenPool& file, const Co
   header_.max_data_bytes = file.header().max_data_bytes;
   header_.data_bytes = file.data_bytes();
   header_.first_data = pool::first_chunk(header_.max_data_bytes) * pool::chunk_bytes;
-  header_.root_offset = file.header().root_offset;
-  header_.root_bytes = file.header().root_bytes;
+  header_.root_offset = file.root_offset();
+  header_.root_bytes = file.root_bytes();
   if (::ftruncate(fd_, 0) != 0 || !write_header()) {
     const int err = errno;
     ::close(fd_);

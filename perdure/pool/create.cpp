@@ -21,6 +21,7 @@
 #include "perdure/base/checksum.hpp"
 #include "perdure/base/descriptor.hpp"
 #include "perdure/pool/allocation.hpp"
+#include "perdure/pool/catalog.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap_apply.hpp"
@@ -59,9 +60,9 @@ Status plan_data(const OpenFile& how, const Identity& who, Plan& plan) {
   if (how.max_bytes > max_data_limit)
     return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes",
                    "at most " + number(max_data_limit));
-  const std::uint64_t least =
-      (first_chunk(plan.max_data_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1)) *
-      chunk_bytes;
+  const std::uint64_t least = (first_chunk(plan.max_data_bytes) +
+                               std::max<std::uint64_t>(root_chunks(root_block_bytes(who)), 1)) *
+                              chunk_bytes;
   if (plan.max_data_bytes < least)
     return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes",
                    "at least " + number(least) + " for this root object");
@@ -228,8 +229,8 @@ Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Id
   sized.max_bytes =
       std::max(medium.max_data_bytes(), medium.data_bytes()) / chunk_bytes * chunk_bytes;
   if (Status s = plan_data(sized, who, plan); !s.ok()) return s;
-  const std::uint64_t least =
-      first_chunk(plan.max_data_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1);
+  const std::uint64_t least = first_chunk(plan.max_data_bytes) +
+                              std::max<std::uint64_t>(root_chunks(root_block_bytes(who)), 1);
   plan.data_bytes = medium.data_bytes() / chunk_bytes * chunk_bytes;
   if (plan.data_bytes < least * chunk_bytes)
     return failure(Code::invalid, how.path,
@@ -305,7 +306,8 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   std::memcpy(h.layout, who.layout.data(), h.layout_bytes);
   h.fingerprint = base::hash_bytes(who.layout.data(), who.layout.size(), 0);
   if (!who.field_names.empty()) set_field_names(h, who.field_names);
-  h.root_bytes = who.root_bytes;
+  if (!who.catalog.empty() && who.root_bytes != 0) set_feature(h, Feature::catalog_root);
+  h.root_bytes = root_block_bytes(who);
   h.data_bytes = plan.data_bytes;
   h.clean = 1;
   h.heap_exact = 1;
@@ -317,7 +319,7 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
     store_zeros(medium, header_b, sizeof h);
     // Before the data region changes: a half-made pool must not look like the old one.
     if (Status s = medium.fence(); !s.ok()) return s;
-    store_zeros(medium, plan.log_bytes, objects + root_chunks(who.root_bytes) * chunk_bytes);
+    store_zeros(medium, plan.log_bytes, objects + root_chunks(root_block_bytes(who)) * chunk_bytes);
     // Durable before the header's first copy, which can be torn.
     medium.store(header_b, unfinished_magic, sizeof unfinished_magic);
     medium.flush(header_b, sizeof unfinished_magic);
@@ -325,16 +327,22 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   if (Status s = allocate_frame(medium, h); !s.ok()) return s;
   if (how.initial_bytes != 0)  // an explicit size is allocated at once, not only promised
     if (Status s = allocate_chunks(medium, 0, h.data_bytes / chunk_bytes); !s.ok()) return s;
-  if (who.root_bytes != 0) {
-    const std::uint32_t cls = size_class(who.root_bytes);
+  if (root_block_bytes(who) != 0) {
+    const std::uint32_t cls = size_class(root_block_bytes(who));
     h.root_offset = objects + (cls == large_class ? 0 : classes[cls].first);
-    if (Status s = allocate_chunks(medium, objects / chunk_bytes, root_chunks(who.root_bytes));
+    if (Status s =
+            allocate_chunks(medium, objects / chunk_bytes, root_chunks(root_block_bytes(who)));
         !s.ok())
       return s;
     const HeapOp op = root_op(h);
     NewDataRegion data(medium, plan.log_bytes);
     apply(data, op, h.max_data_bytes);
     h.heap_used = op_bytes(op);
+    // CATALOG-1: flushed here, and fenced below before the header.
+    if (const std::string first = first_catalog(who, h.base + h.root_offset); !first.empty()) {
+      medium.store(plan.log_bytes + h.root_offset, first.data(), first.size());
+      medium.flush(plan.log_bytes + h.root_offset, first.size());
+    }
   }
   // FEATURE-1: a program that stores without asking for blocks must not write this pool.
   if (!medium.allocated(0, plan.log_bytes + plan.data_bytes)) set_feature(h, Feature::small_logs);

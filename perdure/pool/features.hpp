@@ -73,8 +73,8 @@ inline constexpr FeatureInfo features[] = {
     {Feature::small_logs, FeatureWord::write, "small logs", "perdure/pool", true},
     // The names of the root type's fields, beside its layout.
     {Feature::field_names, FeatureWord::optional, "field names", "perdure/api", true},
-    // The root object is a catalog of named objects.
-    {Feature::catalog_root, FeatureWord::read, "catalog root", "perdure/api", false},
+    // The root object is a catalog (catalog.hpp), which leads to the program's root object.
+    {Feature::catalog_root, FeatureWord::read, "catalog root", "perdure/api", true},
     // Log entries that recovery skips.
     {Feature::note_entries, FeatureWord::read, "note entries", "perdure/log", false},
     // Checksums of the data region, which a writer keeps up to date.

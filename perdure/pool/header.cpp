@@ -297,7 +297,9 @@ Status check_identity(const std::string& path, const Header& h, const Identity& 
   }
   if (!who.layout_any) {
     const std::uint64_t fingerprint = base::hash_bytes(who.layout.data(), who.layout.size(), 0);
-    if (h.fingerprint != fingerprint || h.root_bytes != who.root_bytes)
+    // A catalog has the root object's size in it, and its layout text says it.
+    const bool size = has_feature(h, Feature::catalog_root) || h.root_bytes == who.root_bytes;
+    if (h.fingerprint != fingerprint || !size)
       return other_layout(path, h, who.layout);
     // The pool has no names, or the program has none (another compiler, a root type that states its
     // layout): only the layout counts.

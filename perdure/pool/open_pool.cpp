@@ -163,6 +163,7 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open_on(std::unique_ptr<medium::Medi
 
 Result<std::unique_ptr<OpenPool>> OpenPool::finish_open(std::unique_ptr<OpenPool> pool,
                                                         const Identity& who) {
+  pool->set_root(pool->header_.root_offset, pool->header_.root_bytes);
   // Relaxed: no other thread sees this object yet.
   pool->data_bytes_.store(pool->header_.data_bytes, std::memory_order_relaxed);
   if (pool->space_) note_view(pool->path_, pool->space_.base(), pool->header_.max_data_bytes);

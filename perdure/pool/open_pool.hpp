@@ -67,6 +67,8 @@ struct Identity {
   std::uint64_t min_ring = 8192;            ///< minimum bytes of a ring; used at creation
   std::string layout;                       ///< text; empty with layout_any
   bool layout_any = false;                  ///< tools that know no root type
+  /// creation: the layout text of the new pool's catalog; empty: the pool has no catalog
+  std::string catalog = {};
   std::uint64_t root_bytes = 0;
   /// of the root type, beside its layout; empty: no names are known, and none are compared
   std::string field_names;
@@ -111,6 +113,14 @@ class OpenPool {
   /// Between open and start_session: the data region durably holds every transaction with an id up
   /// to `id`. start_session publishes it as the checkpoint id.
   void recovered(std::uint64_t id) noexcept { header_.checkpoint_id = id; }
+  /// The offset of the program's root object: the header's, or the one that the catalog names
+  /// (catalog.hpp) and that the opening has given to set_root().
+  [[nodiscard]] std::uint64_t root_offset() const noexcept { return root_offset_; }
+  [[nodiscard]] std::uint64_t root_bytes() const noexcept { return root_bytes_; }  ///< its size
+  void set_root(std::uint64_t offset, std::uint64_t bytes) noexcept {
+    root_offset_ = offset;
+    root_bytes_ = bytes;
+  }
   /// Under the header's lock (grow() takes it too): calls change(header) and writes both copies
   /// (HEADER-1). What the caller made durable before the call is durable before the header. Thread
   /// safe.
@@ -183,6 +193,7 @@ class OpenPool {
   std::mutex grow_mutex_;  // locked before header_mutex_
   Header header_{};
   std::atomic<std::uint64_t> data_bytes_{0};
+  std::uint64_t root_offset_ = 0, root_bytes_ = 0;
   std::byte* view_ = nullptr;
   ViewPolicy policy_ = ViewPolicy::none;
   bool paged_ = false;

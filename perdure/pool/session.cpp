@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "perdure/pool/allocation.hpp"
+#include "perdure/pool/catalog.hpp"
 #include "perdure/pool/create.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
@@ -108,6 +109,13 @@ Status OpenPool::map_data(std::uint64_t from, std::uint64_t to) {
     if (from == 0 && header_.root_bytes != 0) {  // all that a new data region holds
       MemoryTarget view(view_);
       apply(view, root_op(header_), header_.max_data_bytes);
+      if (pool::has_feature(header_, Feature::catalog_root)) {
+        const std::uint64_t begin = header_.root_offset;
+        Catalog catalog;
+        std::memcpy(&catalog, medium_->data() + begin, sizeof catalog);
+        const std::uint64_t end = catalog.root - header_.base;
+        std::memcpy(at + begin, medium_->data() + begin, end - begin);
+      }
     }
     return {};
   }

@@ -245,6 +245,7 @@ TEST_F(FieldNames, RenamedFieldsOpenWhereTheProgramSaysSo) {
 }
 
 TEST_F(FieldNames, APoolWithoutNamesGetsThemAtTheNextCleanClose) {
+  options.creation.catalog = false;
   for (const std::uint32_t version : {2U, 3U, 4U}) {
     std::filesystem::remove(path);
     use<first::Root>();

@@ -72,7 +72,7 @@ TEST_P(Recorder, SaysWhatEachCommittedTransactionDid) {
   std::uint64_t root = 0, aborts = 0;
   {
     auto pool = Recorded::open(scratch.path(), options_for(scratch, GetParam().name));
-    root = pool.header().root_offset;
+    root = pool.file().root_offset();
     pool.update([](auto& tx, Root& r) {
       tx(r.word[3]) = 7;
       tx(r.word[9]) = tx(r.word[3]) + tx(r.word[4]);
@@ -300,7 +300,7 @@ TEST(RecorderFile, RecordsAnErasedPool) {
         ErasedPool::open(scratch.path(), options_for(scratch), {"words", 64, false}).value();
     struct Arg {
       std::byte* root;
-    } arg{pool->file().view() + pool->file().header().root_offset};
+    } arg{pool->file().view() + pool->file().root_offset()};
     (void)pool->update(
         durable,
         [](ErasedTx& tx, void* a) {

@@ -106,14 +106,14 @@ TEST_F(Features, AnUnknownBitForWritingIsRefusedWhereThePoolIsWritten) {
 
 TEST_F(Features, AllMissingOnesAreNamed) {
   rewrite([](Header& h) {
-    h.features_read = info(Feature::catalog_root).bit() | 1ULL << 50;
+    h.features_read = info(Feature::note_entries).bit() | 1ULL << 50;
     h.features_write = 1ULL << 51;
   });
   refused(false,
-          "'catalog root' (bit 3, for reading), a feature without a name (bit 50, for reading), a "
+          "'note entries' (bit 4, for reading), a feature without a name (bit 50, for reading), a "
           "feature without a name (bit 51");
   refused(true,
-          "'catalog root' (bit 3, for reading), a feature without a name (bit 50, for reading), "
+          "'note entries' (bit 4, for reading), a feature without a name (bit 50, for reading), "
           "expected");
 }
 
@@ -193,13 +193,13 @@ TEST_F(Features, OlderVersionsHaveNoWordsOfFeatures) {
 TEST_F(Features, AFeatureRaisesTheVersionAndKeepsWhatVersion3Meant) {
   rewrite([](Header& h) { h.version = 3; });
   Header h = header_of(path);
-  set_feature(h, Feature::catalog_root);
+  set_feature(h, Feature::note_entries);
   EXPECT_EQ(h.version, 4U);
   EXPECT_EQ(h.features_read,
-            info(Feature::combined_records).bit() | info(Feature::catalog_root).bit());
+            info(Feature::combined_records).bit() | info(Feature::note_entries).bit());
   EXPECT_EQ(feature_names(h),
             (std::vector<std::string>{"combined records",
-                                      "catalog root (unknown to this build, for reading)"}));
+                                      "note entries (unknown to this build, for reading)"}));
 }
 
 TEST_F(Features, RequiringOneUpgradesThePoolOnce) {
@@ -359,6 +359,7 @@ TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
   o.durability = async;
   o.creation.log_size = 64 * KiB;
   o.creation.max_size = 4 * MiB;
+  o.creation.catalog = false;
   medium::RecordingOptions options;
   options.log_bytes = 2 * MiB;
   options.data_bytes = 2 * MiB;

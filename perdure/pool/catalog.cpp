@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/pool/catalog.hpp"
+
+#include <cstring>
+
+#include "perdure/pool/features.hpp"
+#include "perdure/pool/open_pool.hpp"
+
+namespace perdure::pool {
+namespace {
+
+constexpr std::uint64_t line = 64;
+constexpr std::size_t most_layouts = 100'000;
+
+// Where the program's root object lies in a new root block.
+std::uint64_t first_root_at(const Identity& who) noexcept {
+  const std::uint64_t end = sizeof(Catalog) + sizeof(LayoutText) + who.catalog.size();
+  return (end + line - 1) / line * line;
+}
+
+Status damaged(const std::string& path, const std::string& what) {
+  return failure(Code::corrupt, path, "a catalog whose " + what + " lies outside the data region",
+                 "one inside it", "restore the pool from a copy");
+}
+
+}  // namespace
+
+std::uint64_t root_block_bytes(const Identity& who) noexcept {
+  if (who.catalog.empty() || who.root_bytes == 0) return who.root_bytes;
+  // A multiple of 64 has a size class of which each block lies at a multiple of 64.
+  return (first_root_at(who) + who.root_bytes + line - 1) / line * line;
+}
+
+std::string first_catalog(const Identity& who, std::uint64_t address) {
+  if (who.catalog.empty() || who.root_bytes == 0) return {};
+  const Catalog catalog{
+      address + first_root_at(who), who.root_bytes, address + sizeof(Catalog), {}};
+  const LayoutText text{0, static_cast<std::uint32_t>(who.catalog.size()), 0};
+  std::string bytes(reinterpret_cast<const char*>(&catalog), sizeof catalog);
+  bytes.append(reinterpret_cast<const char*>(&text), sizeof text);
+  bytes += who.catalog;
+  bytes.resize((bytes.size() + 7) / 8 * 8);
+  return bytes;
+}
+
+Result<CatalogContents> read_catalog(const std::string& path, const Header& header,
+                                     const std::byte* data) {
+  CatalogContents found;
+  if (!has_feature(header, Feature::catalog_root)) {
+    found.root_offset = header.root_offset;
+    found.root_bytes = header.root_bytes;
+    return found;
+  }
+  // Whether [address, + bytes) lies in the data region, at a multiple of 8.
+  const auto inside = [&](std::uint64_t address, std::uint64_t bytes) {
+    const std::uint64_t at = address - header.base;
+    return address >= header.base && at % 8 == 0 && at <= header.data_bytes &&
+           bytes <= header.data_bytes - at;
+  };
+  const auto note_block = [&](std::uint64_t address) {
+    const std::uint64_t at = address - header.base;
+    if (at - header.root_offset >= header.root_bytes) found.blocks.push_back(at);
+  };
+  Catalog catalog;
+  if (!inside(header.base + header.root_offset, sizeof catalog)) return damaged(path, "own block");
+  std::memcpy(&catalog, data + header.root_offset, sizeof catalog);
+  if (!inside(catalog.root, catalog.root_bytes)) return damaged(path, "root object");
+  found.root_offset = catalog.root - header.base;
+  found.root_bytes = catalog.root_bytes;
+  note_block(catalog.root);
+  for (std::uint64_t at = catalog.layout; at != 0;) {
+    LayoutText text;
+    if (!inside(at, sizeof text)) return damaged(path, "layout text");
+    std::memcpy(&text, data + (at - header.base), sizeof text);
+    if (!inside(at, sizeof text + text.length)) return damaged(path, "layout text");
+    if (found.layouts.size() == most_layouts)
+      return failure(Code::corrupt, path, "a catalog whose layout texts lead in a circle", {},
+                     "restore the pool from a copy");
+    found.layouts.emplace_back(
+        reinterpret_cast<const char*>(data + (at - header.base) + sizeof text), text.length);
+    note_block(at);
+    at = text.older;
+  }
+  if (found.layouts.empty()) return damaged(path, "layout text");
+  return found;
+}
+
+}  // namespace perdure::pool

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The catalog: the root object of a pool with the feature `catalog root`. It leads to the program's
+// root object and to the layout texts of all programs that had the pool.
+//
+// A change of layout is an ordinary transaction over it, and the header is not rewritten. In a new
+// pool the root block is [catalog][first layout text][program's root object]; what a change of
+// layout adds lies in blocks of its own.
+//
+// CATALOG-1: the catalog, the text and the zeros of the first root object are durable before the
+// header that makes the bytes a pool: a pool whose first transaction did not become durable opens
+// as a new one.
+// Thread safety: plain functions over their arguments; nothing else changes the catalog meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "perdure/base/status.hpp"
+#include "perdure/pool/format.hpp"
+
+namespace perdure::pool {
+
+struct Identity;
+
+/// As it lies in the pool. Addresses are those of the mapping at Header::base.
+struct Catalog {
+  std::uint64_t root;        ///< address of the program's root object, a multiple of 64
+  std::uint64_t root_bytes;  ///< its size
+  std::uint64_t layout;      ///< address of the newest LayoutText
+  std::uint64_t reserved[13];
+};
+static_assert(sizeof(Catalog) == 128);
+
+/// A layout text; its bytes follow. The texts of earlier programs stay: they say how to read the
+/// records that those programs made.
+struct LayoutText {
+  std::uint64_t older;  ///< address of the text before this one; 0: this is the first
+  std::uint32_t length, reserved;
+};
+static_assert(sizeof(LayoutText) == 16);
+
+/// The bytes of a new pool's root block; without a catalog, those of the root object.
+[[nodiscard]] std::uint64_t root_block_bytes(const Identity& who) noexcept;
+/// What a new root block at `address` begins with; zeros follow. Empty without a catalog.
+[[nodiscard]] std::string first_catalog(const Identity& who, std::uint64_t address);
+
+/// What a catalog says.
+struct CatalogContents {
+  std::uint64_t root_offset = 0, root_bytes = 0;
+  std::vector<std::string> layouts;  ///< the newest first
+  /// The offsets of the blocks that the catalog leads to, except the one that it lies in.
+  std::vector<std::uint64_t> blocks;
+};
+/// Reads the catalog in the data region at `data`. Without the feature: root_offset and root_bytes
+/// of the header alone. Error: `corrupt`, where it leads out of the data region.
+Result<CatalogContents> read_catalog(const std::string& path, const Header& header,
+                                     const std::byte* data);
+
+}  // namespace perdure::pool
