@@ -11,6 +11,7 @@
 #pragma once
 
 #include "perdure/api/layout.hpp"
+#include "perdure/api/migrate.hpp"
 #include "perdure/api/options.hpp"
 #include "perdure/api/persistent.hpp"
 #include "perdure/api/pool.hpp"
@@ -22,6 +23,7 @@
 #include "perdure/container/map.hpp"
 #include "perdure/container/queue.hpp"
 #include "perdure/container/rb_tree.hpp"
+#include "perdure/container/retired.hpp"
 #include "perdure/container/string.hpp"
 #include "perdure/container/table.hpp"
 #include "perdure/container/vector.hpp"

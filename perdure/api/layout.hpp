@@ -34,6 +34,7 @@
 #include "perdure/api/field_name.hpp"
 #include "perdure/api/fields.hpp"
 #include "perdure/api/persistent.hpp"
+#include "perdure/api/plan.hpp"
 #include "perdure/base/checksum.hpp"
 
 namespace perdure {
@@ -158,6 +159,12 @@ class LayoutNames {
   template <class T>
   void lines(std::string& out, const std::string& prefix, std::size_t base = 0) {
     if constexpr (detail::opened_by_fields<T>) {
+      if constexpr (requires { T::perdure_renamed; })
+        for (const renamed& r : T::perdure_renamed)
+          said_.renamed.emplace_back(prefix + std::string(r.before), prefix + std::string(r.now));
+      if constexpr (requires { T::perdure_removed; })
+        for (const std::string_view name : T::perdure_removed)
+          said_.removed.push_back(prefix + std::string(name));
       std::size_t index = 0;
       each_offset<T>(
           [&]<class Field>(std::type_identity<Field>, std::size_t offset, std::string_view field) {
@@ -189,6 +196,9 @@ class LayoutNames {
 
   /// Returns the names of all fields seen so far; empty where the compiler gives none.
   [[nodiscard]] std::string field_names() const { return any_name_ ? names_ : std::string(); }
+
+  /// What the structs whose lines were made say of the version before.
+  [[nodiscard]] const detail::SaidOfBefore& said_of_before() const noexcept { return said_; }
 
  private:
   template <class T>
@@ -288,6 +298,7 @@ class LayoutNames {
   std::vector<Met> met_;
   std::string names_;
   bool any_name_ = false;
+  detail::SaidOfBefore said_;
 };
 
 namespace detail {
@@ -300,6 +311,11 @@ struct RootType {
   std::string field_names = {};  ///< field_names_of<Root>(); empty: none are known
   /// The layout text with names (named_layout_of<Root>()); empty: `layout` stands for it.
   std::string named_layout = {};
+  SaidOfBefore said = {};  ///< by the root type, of the version of the program before it
+  /// The text for a catalog.
+  [[nodiscard]] const std::string& text() const noexcept {
+    return named_layout.empty() ? layout : named_layout;
+  }
 };
 
 /// What opening is told of T.
@@ -312,6 +328,7 @@ template <class T>
   root.field_names = names.field_names();
   LayoutNames named(LayoutVersion::named);
   named.lines<T>(root.named_layout, "");
+  root.said = named.said_of_before();
   named.definitions(root.named_layout);
   return root;
 }

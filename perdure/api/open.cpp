@@ -84,7 +84,74 @@ const EngineInfo* choose(std::span<const EngineInfo> all, std::string_view wante
   return absent;  // it is refused with the reason
 }
 
+Status unfinished(const std::string& path) {
+  return failure(Code::incompatible, path,
+                 "a pool whose change to an earlier version of the program is not finished", {},
+                 "open it once with that version");
+}
+
+// Makes the plan; `incompatible` with all refusals. Nothing of the layout has been written.
+Status plan_opening(const std::string& path, const Options& options, const RootType& root,
+                    const pool::CatalogContents& catalog, Opened& opened) {
+  if (root.any_layout || catalog.layouts.empty()) return {};
+  opened.plan = make_plan(catalog.layouts.front(), root, options.migrate.renamed_fields);
+  if (!opened.plan.said.refusals.empty()) return refused(path, root, catalog, opened.plan);
+  if (opened.file->read_only() && !opened.plan.same())
+    return failure(Code::incompatible, path,
+                   "a pool of another version of the program, opened for reading only: " +
+                       opened.plan.said.changes.front() +
+                       (opened.plan.said.changes.size() > 1 ? ", and more" : ""),
+                   {}, "open it once for writing");
+  // What an earlier version retired or dropped is not gone before its work is done.
+  if (catalog.pending && !opened.plan.same()) return unfinished(path);
+  if (opened.file->read_only() && catalog.pending)
+    return failure(Code::read_only, path,
+                   "a pool whose change to this version of the program is not finished", {},
+                   "open it once for writing");
+  opened.plan.pending = opened.plan.pending || catalog.pending;
+  return {};
+}
+
 }  // namespace
+
+Status refused(const std::string& path, const RootType& root, const pool::CatalogContents& catalog,
+               const Plan& plan) {
+  const bool older = std::find(catalog.layouts.begin() + 1, catalog.layouts.end(), root.text()) !=
+                     catalog.layouts.end();
+  return failure(Code::incompatible, path,
+                 (older ? "a pool that a newer version of this program has taken over; this one "
+                          "would lose what that added. "
+                        : "a pool of another layout. ") +
+                     refusals_text(older ? plan.refused : plan.said.refusals),
+                 {}, older ? "use the newer program" : "nothing was changed");
+}
+
+Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root,
+                                   const Migration& migrate) {
+  try {
+    pool::OpenFile how;
+    how.path = path;
+    how.create = false;
+    how.read_only = true;
+    pool::Identity who;
+    who.engine_any = who.layout_any = true;
+    auto file = pool::OpenPool::open(how, who);
+    if (!file) return file.status();
+    auto catalog = pool::read_catalog(path, (*file)->header(), (*file)->medium().data());
+    if (!catalog) return catalog.status();
+    if (catalog->layouts.empty())
+      return failure(Code::incompatible, path, "a pool without a catalog", "one that has it",
+                     "a pool that was made before opens with an equal layout only");
+    MigrationPlan plan = make_plan(catalog->layouts.front(), root, migrate.renamed_fields).said;
+    if (catalog->pending && !(plan.changes.empty() && plan.refusals.empty()))
+      return unfinished(path);
+    if (catalog->pending)
+      plan.changes.emplace_back("the work of this version's change is finished");
+    return plan;
+  } catch (...) {
+    return opening_failed(path);
+  }
+}
 
 Result<Opened> open_pool(const std::string& path, const Options& options,
                          std::span<const EngineInfo> candidates, const RootType& root,
@@ -136,12 +203,11 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   // Which instances may open an existing pool is decided below, before anything is written.
   who.engine_any = true;
   who.layout = root.layout;
-  if (options.creation.catalog)
-    who.catalog = root.named_layout.empty() ? root.layout : root.named_layout;
+  if (options.creation.catalog) who.catalog = root.text();
   who.layout_any = root.any_layout;
   who.root_bytes = root.bytes;
   who.field_names = root.field_names;
-  who.renamed_fields = options.renamed_fields;
+  who.renamed_fields = options.migrate.renamed_fields;
   pool::OpenFile how;
   how.path = path;
   how.create = options.create;
@@ -202,6 +268,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   auto catalog = pool::read_catalog(path, header, opened.file->medium().data());
   if (!catalog) return catalog.status();
   opened.file->set_root(catalog->root_offset, catalog->root_bytes);
+  if (Status s = plan_opening(path, options, root, *catalog, opened); !s.ok()) return s;
   const bool limited = chosen->limits_shadow != nullptr && chosen->limits_shadow(opened.config);
   if (Status s = opened.file->start_session(chosen->view, limited); !s.ok())
     return of_the_medium(s);

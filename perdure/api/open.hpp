@@ -11,8 +11,10 @@
 #include <string_view>
 
 #include "perdure/api/options.hpp"
+#include "perdure/api/plan.hpp"
 #include "perdure/api/pool_base.hpp"
 #include "perdure/engine/engine_info.hpp"
+#include "perdure/pool/catalog.hpp"
 #include "perdure/pool/open_pool.hpp"
 
 namespace perdure::detail {
@@ -22,6 +24,8 @@ struct Opened {
   std::size_t index = 0;  ///< of the chosen entry
   engine::Config config;
   engine::Recovery recovery;
+  /// What is to be done before the pool has the program's layout; nothing without a catalog.
+  Plan plan;
 };
 
 struct RootType;  // layout.hpp
@@ -34,6 +38,9 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
                          std::span<const engine::EngineInfo> candidates, const RootType& root,
                          std::unique_ptr<medium::Medium> medium = nullptr, bool fresh = false);
 
+/// The error `incompatible` for a plan with refusals.
+Status refused(const std::string& path, const RootType& root, const pool::CatalogContents& catalog,
+               const Plan& plan);
 /// Runs callbacks when ids become durable, on a thread that is started at the first use.
 class Completions {
  public:

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "perdure/api/migrate.hpp"
 #include "perdure/engine/durability.hpp"
 #include "perdure/engine/engine_options.hpp"
 #include "perdure/engine/shadow/options.hpp"
@@ -64,11 +65,8 @@ struct Options {
   bool create = true;        ///< create the pool if there is none, or in place of an empty file
   bool must_create = false;  ///< return `exists` if there is one
   bool read_only = false;    ///< view() only; several processes may, while none writes
-  /// Opens a pool although the fields of its root type have other names (otherwise `incompatible`,
-  /// with both lists): for a program that has renamed fields and changed no types. The pool gets
-  /// the new names when it is closed.
-  bool renamed_fields = false;
-  Creation creation = {};  ///< of a new pool
+  Migration migrate = {};    ///< a pool of another version of the program
+  Creation creation = {};    ///< of a new pool
 
   /// The durability of an update() that names none; at creation it also decides the pool's order.
   Durability durability = Durability::durable;

@@ -34,6 +34,7 @@
 #include "perdure/api/named_tx.hpp"
 #include "perdure/api/options.hpp"
 #include "perdure/api/persistent.hpp"
+#include "perdure/api/plan.hpp"
 #include "perdure/api/pool_base.hpp"
 #include "perdure/api/receipt.hpp"
 #include "perdure/api/tx.hpp"
@@ -87,6 +88,15 @@ class DynamicView {
 };
 
 }  // namespace detail
+
+/// What opening the pool at `path` with this root type would do: for a look before version 2 of a
+/// program gets its pools. Nothing is written. Errors: those of opening for reading, among them
+/// `read_only` for a pool that was not closed in order.
+template <class Root>
+[[nodiscard]] Result<MigrationPlan> migration_plan(const std::string& path,
+                                                   const Migration& migrate = {}) {
+  return detail::plan_of_file(path, detail::root_type<Root>(), migrate);
+}
 
 /// What pools of all engines do with their root object. `Derived` is the pool: it has
 /// `open_file(path, options, medium, fresh) -> Status`, `run_update(durability, f)` and
@@ -202,7 +212,12 @@ class TypedPool : public PoolBase {
     try {
       Derived pool;
       if (Status s = pool.open_file(path, options, medium, fresh); !s.ok()) return s;
-      if (pool.empty_) pool.first_root();
+      const std::shared_ptr<const detail::Plan> plan = std::move(pool.plan_);
+      if (!plan->same())
+        pool.change_layout(*plan);
+      else if (pool.empty_)
+        pool.first_root();
+      if (plan->pending) pool.catch_up();
       pool.keep();
       return pool;
     } catch (...) {
@@ -234,6 +249,10 @@ class TypedPool : public PoolBase {
       });
     }
   }
+  // pool_evolve.hpp.
+  void change_layout(const detail::Plan& plan);
+  void refuse_duplicates(const detail::Plan& plan);
+  void catch_up();
 };
 
 /// A pool that is open in this process. `Root` is the struct that the pool begins with. `Engines`
@@ -335,3 +354,5 @@ class Pool<Root, engines<any_engine>> : public TypedPool<Pool<Root, engines<any_
 };
 
 }  // namespace perdure
+
+#include "perdure/api/pool_evolve.hpp"

@@ -29,7 +29,8 @@ PoolBase::PoolBase(PoolBase&& other) noexcept
       root_(std::exchange(other.root_, nullptr)),
       name_(other.name_),
       durability_(other.durability_),
-      empty_(other.empty_) {}
+      empty_(other.empty_),
+      plan_(std::move(other.plan_)) {}
 
 PoolBase& PoolBase::operator=(PoolBase&& other) noexcept {
   if (this != &other) {
@@ -40,6 +41,7 @@ PoolBase& PoolBase::operator=(PoolBase&& other) noexcept {
     name_ = other.name_;
     durability_ = other.durability_;
     empty_ = other.empty_;
+    plan_ = std::move(other.plan_);
   }
   return *this;
 }
@@ -64,6 +66,7 @@ void PoolBase::take(const detail::Opened& opened, const Options& options) {
   durability_ = options.durability;
   root_ = opened.file->view() + opened.file->root_offset();
   empty_ = opened.recovery.last_id == 0 && !opened.file->read_only();
+  plan_ = std::make_shared<const detail::Plan>(opened.plan);
 }
 
 void PoolBase::keep() { running_->file().keep(); }
@@ -99,6 +102,17 @@ void PoolBase::checkpoint() {
 const pool::Header& PoolBase::header() { return running_->file().header(); }
 pool::OpenPool& PoolBase::file() { return running_->file(); }
 const std::byte* PoolBase::data() { return running_->file().view(); }
+std::byte* PoolBase::catalog() { return file().view() + header().root_offset; }
+void PoolBase::refuse_rows(const std::string& problems) {
+  throw error(failure(Code::exists, file().path(), problems,
+                      "none, since the program declares it unique",
+                      "change or erase these rows with the program that has the pool; nothing was "
+                      "changed"));
+}
+void PoolBase::move_root(std::byte* root, std::uint64_t bytes) {
+  root_ = root;
+  file().set_root(static_cast<std::uint64_t>(root - file().view()), bytes);
+}
 std::uint64_t PoolBase::data_bytes() { return running_->file().data_bytes(); }
 
 CheckReport PoolBase::compare(OwnedBlocks owned) {

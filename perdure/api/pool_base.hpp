@@ -37,6 +37,7 @@ namespace detail {
 
 struct RootType;  // layout.hpp
 struct Opened;    // open.hpp
+struct Plan;      // plan.hpp
 
 /// Call this in a handler: returns the Status of an opening for the exception in flight. Rethrows
 /// an exception that is not the library's.
@@ -123,6 +124,12 @@ class PoolBase {
   [[nodiscard]] std::uint64_t data_bytes();
   /// Compares what the root's containers own with the heap.
   [[nodiscard]] CheckReport compare(OwnedBlocks owned);
+  /// The catalog, in a pool that has one.
+  [[nodiscard]] std::byte* catalog();
+  /// Throws error(exists) for rows that the program's layout does not allow.
+  [[noreturn]] void refuse_rows(const std::string& problems);
+  /// After a change of layout: where the root object is.
+  void move_root(std::byte* root, std::uint64_t bytes);
   /// Returns when transaction `id` is durable; throws where it can't become so.
   void wait_for(std::uint64_t id) { running_->wait_durable(id).or_throw(); }
   /// The receipts' pool.
@@ -140,6 +147,8 @@ class PoolBase {
   Durability durability_ = Durability::durable;
   /// No transaction has ever committed in the pool.
   bool empty_ = false;
+  /// What opening it has still to do before the pool has the program's layout.
+  std::shared_ptr<const detail::Plan> plan_;
 };
 
 }  // namespace perdure

@@ -51,6 +51,8 @@ class alignas(64) table {
                 "perdure::table: the first thing that a table is declared with is its key: "
                 "key<&T::member> or ordered_key<&T::member>");
   static_assert(!(detail::is_key<Others> || ...), "perdure::table: a table has one key");
+  // A change of layout moves them (api/plan.cpp).
+  static_assert(sizeof(detail::table_parts<Key, Others...>) == 64 * (2 + sizeof...(Others)));
   using KeyPart = detail::table_part<Key>;
   using Row = detail::row;
 
@@ -286,6 +288,17 @@ class alignas(64) table {
     return layout_text(names);
   }
 
+  /// Makes the entries that a part does not have yet, and frees those of dropped parts, with up to
+  /// `batch` of them in each update; called when the pool is opened. `run(f)` makes f(tx) an
+  /// update. Its memory is a list of pointers to the rows.
+  template <class Run>
+  void catch_up(Run&& run, std::uint64_t batch);
+  /// How many rows of the table at `old`, whose row and key are this table's, share the member that
+  /// `path` ends with, with another row before them.
+  template <class Tx>
+  [[nodiscard]] std::uint64_t shared_values(Tx& tx, const std::byte* old,
+                                            std::string_view path) const;
+
  private:
   static const value::Type& type() { return value::type_of<T>(); }
   /// audit() has a bit for each of the first 2^26 numbers: 8 MiB.
@@ -409,3 +422,4 @@ class alignas(64) table {
 }  // namespace perdure
 
 #include "perdure/container/table_audit.hpp"
+#include "perdure/container/table_catch_up.hpp"

@@ -9,6 +9,8 @@
 // Thread safety: compile time only; the maps are the table's.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,6 +49,12 @@ struct unique {};
 /// rows that have a time: a row whose std::optional member has no value never expires.
 template <auto Member>
 struct expires {};
+
+/// A member by which the version of the program before found rows, and this one does not:
+/// dropped<indexed<&T::member>>. Opening the pool frees its entries, in batches; the next version
+/// leaves it out.
+template <class Declared>
+struct dropped {};
 
 namespace detail {
 
@@ -214,6 +222,30 @@ template <auto Member>
 struct table_part<expires<Member>> : by_members_and_number<false, true, Member> {
   static constexpr std::string_view word = "expires";
 };
+
+/// "dropped " and the word of a part.
+template <class Part>
+struct dropped_word {
+  static constexpr std::string_view begin = "dropped ";
+  static constexpr auto text = [] {
+    std::array<char, begin.size() + Part::word.size()> all{};
+    std::copy(begin.begin(), begin.end(), all.begin());
+    std::copy(Part::word.begin(), Part::word.end(), all.begin() + begin.size());
+    return all;
+  }();
+};
+template <class Declared>
+struct table_part<dropped<Declared>> : table_part<Declared> {
+  using dropped_part = table_part<Declared>;
+  using list = members<>;  // no rows are found by it
+  static constexpr auto letters = dropped_word<dropped_part>::text;
+  static constexpr std::string_view word{letters.data(), letters.size()};
+  static constexpr bool is_unique = false;
+  static bool holds(const typename dropped_part::object&) { return false; }
+};
+/// Whether a part is dropped.
+template <class Part>
+concept is_dropped = requires { typename Part::dropped_part; };
 
 /// Whether a part is the key.
 template <class Declared>

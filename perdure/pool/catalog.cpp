@@ -34,7 +34,7 @@ std::uint64_t root_block_bytes(const Identity& who) noexcept {
 std::string first_catalog(const Identity& who, std::uint64_t address) {
   if (who.catalog.empty() || who.root_bytes == 0) return {};
   const Catalog catalog{
-      address + first_root_at(who), who.root_bytes, address + sizeof(Catalog), {}};
+      address + first_root_at(who), who.root_bytes, address + sizeof(Catalog), 0, {}};
   const LayoutText text{0, static_cast<std::uint32_t>(who.catalog.size()), 0};
   std::string bytes(reinterpret_cast<const char*>(&catalog), sizeof catalog);
   bytes.append(reinterpret_cast<const char*>(&text), sizeof text);
@@ -67,6 +67,7 @@ Result<CatalogContents> read_catalog(const std::string& path, const Header& head
   if (!inside(catalog.root, catalog.root_bytes)) return damaged(path, "root object");
   found.root_offset = catalog.root - header.base;
   found.root_bytes = catalog.root_bytes;
+  found.pending = catalog.pending != 0;
   note_block(catalog.root);
   for (std::uint64_t at = catalog.layout; at != 0;) {
     LayoutText text;

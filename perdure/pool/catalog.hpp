@@ -30,7 +30,9 @@ struct Catalog {
   std::uint64_t root;        ///< address of the program's root object, a multiple of 64
   std::uint64_t root_bytes;  ///< its size
   std::uint64_t layout;      ///< address of the newest LayoutText
-  std::uint64_t reserved[13];
+  /// 1: work of a change of layout is not finished (SWITCH-2, api/switch.hpp); otherwise 0
+  std::uint64_t pending;
+  std::uint64_t reserved[12];
 };
 static_assert(sizeof(Catalog) == 128);
 
@@ -51,6 +53,7 @@ static_assert(sizeof(LayoutText) == 16);
 struct CatalogContents {
   std::uint64_t root_offset = 0, root_bytes = 0;
   std::vector<std::string> layouts;  ///< the newest first
+  bool pending = false;
   /// The offsets of the blocks that the catalog leads to, except the one that it lies in.
   std::vector<std::uint64_t> blocks;
 };

@@ -302,9 +302,7 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   h.ring_count = plan.rings;
   h.order = who.order;
   h.append_unit = static_cast<std::uint32_t>(medium.append_unit());
-  h.layout_bytes = static_cast<std::uint32_t>(std::min(who.layout.size(), layout_capacity));
-  std::memcpy(h.layout, who.layout.data(), h.layout_bytes);
-  h.fingerprint = base::hash_bytes(who.layout.data(), who.layout.size(), 0);
+  set_layout(h, who.layout);
   if (!who.field_names.empty()) set_field_names(h, who.field_names);
   if (!who.catalog.empty() && who.root_bytes != 0) set_feature(h, Feature::catalog_root);
   h.root_bytes = root_block_bytes(who);

@@ -167,7 +167,7 @@ Status other_names(const std::string& path, const Header& h, std::string_view mi
                  std::string(mine),
                  "if fields of one type have changed places, put them back; if they were only "
                  "renamed, open the pool once with "
-                 "Options::renamed_fields and close it");
+                 "Options::migrate.renamed_fields and close it");
 }
 
 }  // namespace
@@ -295,11 +295,10 @@ Status check_identity(const std::string& path, const Header& h, const Identity& 
         "engine \"" + who.engine + "\"",
         "open it with perdure::Pool<Root, perdure::engines<" + engine_tag(made_by) + ">>");
   }
-  if (!who.layout_any) {
+  // What a catalog says of the layout counts, and is read after recovery.
+  if (!who.layout_any && !has_feature(h, Feature::catalog_root)) {
     const std::uint64_t fingerprint = base::hash_bytes(who.layout.data(), who.layout.size(), 0);
-    // A catalog has the root object's size in it, and its layout text says it.
-    const bool size = has_feature(h, Feature::catalog_root) || h.root_bytes == who.root_bytes;
-    if (h.fingerprint != fingerprint || !size)
+    if (h.fingerprint != fingerprint || h.root_bytes != who.root_bytes)
       return other_layout(path, h, who.layout);
     // The pool has no names, or the program has none (another compiler, a root type that states its
     // layout): only the layout counts.
@@ -308,6 +307,13 @@ Status check_identity(const std::string& path, const Header& h, const Identity& 
       return other_names(path, h, who.field_names);
   }
   return {};
+}
+
+void set_layout(Header& header, std::string_view text) noexcept {
+  header.layout_bytes = static_cast<std::uint32_t>(std::min(text.size(), layout_capacity));
+  std::memset(header.layout, 0, sizeof header.layout);
+  std::memcpy(header.layout, text.data(), header.layout_bytes);
+  header.fingerprint = base::hash_bytes(text.data(), text.size(), 0);
 }
 
 Status write_header(medium::Medium& medium, Header& header, bool write_b_first) {

@@ -59,8 +59,12 @@ Result<ChosenHeader> read_header(const medium::Medium& medium);
 /// in one. REQUIRES: names is not empty.
 void set_field_names(Header& header, std::string_view names) noexcept;
 
+/// Gives a header this layout text, as far as it holds it, and its fingerprint.
+void set_layout(Header& header, std::string_view text) noexcept;
+
 /// Checks that it is a pool of this engine and root type. The error `incompatible` names the first
-/// difference in the layout, or both lists of field names.
+/// difference in the layout, or both lists of field names. The layout of a pool with a catalog is not
+/// compared here.
 Status check_identity(const std::string& path, const Header& header, const Identity& who);
 
 /// HEADER-1: raises the sequence, computes the checksum, and writes one copy, fence, the other,

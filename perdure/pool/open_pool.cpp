@@ -168,6 +168,7 @@ Result<std::unique_ptr<OpenPool>> OpenPool::finish_open(std::unique_ptr<OpenPool
   pool->data_bytes_.store(pool->header_.data_bytes, std::memory_order_relaxed);
   if (pool->space_) note_view(pool->path_, pool->space_.base(), pool->header_.max_data_bytes);
   if (!who.layout_any) {
+    pool->layout_ = who.layout;
     pool->field_names_ = who.field_names;
     if (Status s = pool->reserve_view(); !s.ok()) return s;
   }

@@ -175,7 +175,8 @@ class OpenPool {
 
   /// Marks the pool clean and publishes. Precondition: the engine has made a checkpoint, so the
   /// data region holds everything and the rings nothing. A pool that has no names of the root
-  /// type's fields, or other names, gets those of this opening.
+  /// type's fields, or other names, gets those of this opening; so does a pool with a catalog whose
+  /// layout has changed.
   Status close_clean(std::uint64_t id);
 
  private:
@@ -201,7 +202,7 @@ class OpenPool {
   bool created_ = false, read_only_ = false, write_b_first_ = false, provisional_ = false;
   bool was_empty_file_ = false;  ///< the file that this opening made replaced an empty one
   std::string path_;
-  std::string field_names_;  ///< Identity::field_names
+  std::string layout_, field_names_;  ///< Identity's
 };
 
 }  // namespace perdure::pool

@@ -191,6 +191,7 @@ Status OpenPool::close_clean(std::uint64_t id) {
     if (heap_) h.heap_used = heap_->used_bytes();
     if (!field_names_.empty() && !has_field_names(h, field_names_))
       set_field_names(h, field_names_);
+    if (!layout_.empty() && pool::has_feature(h, Feature::catalog_root)) set_layout(h, layout_);
   });
 }
 

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/api/plan.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include "perdure/api/layout.hpp"
+#include "perdure/api/switch.hpp"
+
+namespace perdure::detail {
+namespace {
+
+/// One line of a layout text.
+struct Line {
+  std::string path, type;
+  std::uint64_t at = 0, bytes = 0;
+};
+
+/// The lines of a layout text, those of the root object apart from those of the structs that
+/// pointers lead to.
+struct Layout {
+  std::vector<Line> root;
+  std::map<std::string, std::vector<Line>, std::less<>> behind;  ///< by "#1"
+
+  explicit Layout(std::string_view text) {
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(line.size() + 1, text.size()));
+      const auto colon = line.find(": "), at = line.rfind(" @"), space = line.rfind(' ');
+      if (colon == std::string_view::npos || at == std::string_view::npos || at < colon + 2)
+        continue;
+      Line l{std::string(line.substr(0, colon)),
+             std::string(line.substr(colon + 2, at - colon - 2)),
+             std::strtoull(std::string(line.substr(at + 2)).c_str(), nullptr, 10),
+             std::strtoull(std::string(line.substr(space + 1)).c_str(), nullptr, 10)};
+      if (l.path.front() != '#') {
+        root.push_back(std::move(l));
+      } else {
+        const std::string number = l.path.substr(0, l.path.find('.'));
+        l.path.erase(0, number.size() + 1);
+        behind[number].push_back(std::move(l));
+      }
+    }
+  }
+};
+
+std::size_t end_of_number(std::string_view text, std::size_t at) {
+  while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
+  return at;
+}
+
+/// Compares types of two layouts. A struct behind a pointer has another number where the order of
+/// pointers is another one.
+class SameTypes {
+ public:
+  SameTypes(const Layout& a, const Layout& b) : a_(a), b_(b) {}
+
+  bool operator()(std::string_view x, std::string_view y) {
+    std::size_t i = 0, j = 0;
+    while (i < x.size() && j < y.size()) {
+      if (x[i] != y[j]) return false;
+      if (x[i] != '#') {
+        ++i, ++j;
+        continue;
+      }
+      const auto x_end = end_of_number(x, i + 1), y_end = end_of_number(y, j + 1);
+      if (!same_struct(x.substr(i, x_end - i), y.substr(j, y_end - j))) return false;
+      i = x_end;
+      j = y_end;
+    }
+    return i == x.size() && j == y.size();
+  }
+
+ private:
+  bool same_struct(std::string_view x, std::string_view y) {
+    // Assumed while it is compared: a struct may lead to itself.
+    const auto [found, added] = known_.try_emplace({std::string(x), std::string(y)}, true);
+    if (!added) return found->second;
+    const auto a = a_.behind.find(x), b = b_.behind.find(y);
+    bool same =
+        a != a_.behind.end() && b != b_.behind.end() && a->second.size() == b->second.size();
+    for (std::size_t i = 0; same && i < a->second.size(); ++i) {
+      const Line &left = a->second[i], &right = b->second[i];
+      same = left.path == right.path && left.at == right.at && left.bytes == right.bytes &&
+             (*this)(left.type, right.type);
+    }
+    known_[{std::string(x), std::string(y)}] = same;
+    return same;
+  }
+  const Layout &a_, &b_;
+  std::map<std::pair<std::string, std::string>, bool> known_;
+};
+
+/// Whether a number of type `from` may become one of type `to` by itself.
+bool widens(std::string_view from, std::string_view to) {
+  const auto bits = [](std::string_view type) {
+    const auto end = end_of_number(type, 1);
+    return type.size() > 1 && end == type.size() && type.find_first_of("uif") == 0
+               ? std::atoi(std::string(type.substr(1)).c_str())
+               : 0;
+  };
+  const int a = bits(from), b = bits(to);
+  if (a == 0 || b <= a || b > 64) return false;
+  return from[0] == to[0] || (from[0] == 'u' && to[0] == 'i');
+}
+
+/// Whether objects of a type own heap blocks.
+bool owns(std::string_view type) { return type.ends_with("/1") && !type.starts_with("retired<"); }
+
+/// A table's text: "table<{...},key id,index due>/1".
+struct Table {
+  std::string row;
+  std::vector<std::string> parts;
+
+  static std::optional<Table> of(std::string_view type) {
+    constexpr std::string_view begin = "table<", end = ">/1";
+    if (!type.starts_with(begin) || !type.ends_with(end)) return std::nullopt;
+    type = type.substr(begin.size(), type.size() - begin.size() - end.size());
+    Table table;
+    int depth = 0;
+    std::size_t from = 0;
+    for (std::size_t i = 0; i <= type.size(); ++i) {
+      if (i < type.size() && (type[i] == '{' || type[i] == '<')) ++depth;
+      if (i < type.size() && (type[i] == '}' || type[i] == '>')) --depth;
+      if (i != type.size() && (type[i] != ',' || depth != 0)) continue;
+      if (from == 0)
+        table.row = type.substr(0, i);
+      else
+        table.parts.emplace_back(type.substr(from, i - from));
+      from = i + 1;
+    }
+    return table;
+  }
+};
+
+/// A type without the numbers of structs.
+std::string without_numbers(std::string_view type) {
+  std::string out;
+  for (std::size_t i = 0; i < type.size(); ++i) {
+    out += type[i];
+    if (type[i] == '#') i = end_of_number(type, i + 1) - 1;
+  }
+  return out;
+}
+
+constexpr std::string_view dropped_word = "dropped ";
+constexpr std::uint64_t part_bytes = 64;
+
+class Planner {
+ public:
+  Planner(std::string_view pool, std::string_view program, const SaidOfBefore& said)
+      : old_(pool), now_(program), said_(said), same_(old_, now_) {}
+
+  Plan make() {
+    std::vector<bool> used(old_.root.size(), false);
+    for (const Line& to : now_.root) {
+      const std::size_t from = before(to.path);
+      if (from == old_.root.size()) {
+        if (to.bytes != 0) change(to.path + ": new, " + to.type);
+        continue;
+      }
+      used[from] = true;
+      if (old_.root[from].path != to.path)
+        change(to.path + ": renamed from " + old_.root[from].path);
+      field(old_.root[from], to);
+    }
+    for (std::size_t i = 0; i < used.size(); ++i)
+      if (!used[i]) gone(old_.root[i]);
+    if (plan_.same()) moved();
+    return std::move(plan_);
+  }
+
+ private:
+  void change(std::string text) { plan_.said.changes.push_back(std::move(text)); }
+  void refuse(const std::string& what, const std::string& advice) {
+    plan_.refused.push_back(what);
+    plan_.said.refusals.push_back(what + " (" + advice + ")");
+  }
+  void copy(std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
+    plan_.moves.push_back({from, to, bytes});
+  }
+
+  std::size_t index_of(std::string_view path) const {
+    return static_cast<std::size_t>(
+        std::find_if(old_.root.begin(), old_.root.end(),
+                     [&](const Line& line) { return line.path == path; }) -
+        old_.root.begin());
+  }
+  /// The pool's field of this name or of the name that it had; old_.root.size() if there is none.
+  std::size_t before(std::string_view path) const {
+    const std::size_t none = old_.root.size();
+    const std::size_t found = index_of(path);
+    for (const auto& [from, to] : said_.renamed) {
+      // The pool's field of this name is the one that is called otherwise now.
+      if (found != none && from == path && index_of(to) == none && in_program(to)) return none;
+      if (found == none && to == path && index_of(from) != none) return index_of(from);
+    }
+    return found;
+  }
+  bool in_program(std::string_view path) const {
+    return std::any_of(now_.root.begin(), now_.root.end(),
+                       [&](const Line& line) { return line.path == path; });
+  }
+
+  void field(const Line& from, const Line& to) {
+    if (same_(from.type, to.type) && from.bytes == to.bytes) return copy(from.at, to.at, to.bytes);
+    if (to.type == "retired<" + from.type + ">") {
+      change(to.path + ": retired, its elements are freed");
+      plan_.pending = true;
+      return copy(from.at, to.at, to.bytes);
+    }
+    if (widens(from.type, to.type)) {
+      change(to.path + ": " + from.type + " becomes " + to.type);
+      plan_.moves.push_back({from.at, to.at, from.bytes, to.bytes, from.type[0]});
+      return;
+    }
+    const auto before = Table::of(from.type), after = Table::of(to.type);
+    if (before && after) return table(from, *before, to, *after);
+    if (from.type.find('#') != std::string::npos &&
+        without_numbers(from.type) == without_numbers(to.type))
+      return refuse(to.path + ": a struct that its pointers lead to has another layout",
+                    "keep that struct as it is");
+    refuse(to.path + ": the pool has " + from.type + ", the program " + to.type,
+           "keep this field, add one of the new type under another name, and copy in an update");
+  }
+
+  void table(const Line& from, const Table& before, const Line& to, const Table& after) {
+    if (!same_(before.row, after.row))
+      refuse(to.path + ": the pool has rows " + before.row + ", the program " + after.row,
+             "keep this table, add one of the new row under another name, and copy in updates");
+    if (before.parts.front() != after.parts.front())
+      return refuse(to.path + ": the pool has '" + before.parts.front() + "', the program '" +
+                        after.parts.front() + "'",
+                    "keep this table, add one with the new key under another name, and copy in "
+                    "updates");
+    copy(from.at, to.at, part_bytes);  // the next row's number
+    for (std::size_t i = 0; i < after.parts.size(); ++i) {
+      const std::string& part = after.parts[i];
+      const std::string was =
+          part.starts_with(dropped_word) ? part.substr(dropped_word.size()) : part;
+      auto at = std::find(before.parts.begin(), before.parts.end(), part);
+      if (at == before.parts.end() && was != part) {
+        at = std::find(before.parts.begin(), before.parts.end(), was);
+        change(to.path + ": " + was + " is dropped");
+        plan_.pending = true;
+      }
+      const std::uint64_t place = to.at + part_bytes * (i + 1);
+      if (at != before.parts.end()) {
+        copy(from.at + part_bytes * static_cast<std::uint64_t>(at - before.parts.begin() + 1),
+             place, part_bytes);
+      } else if (was == part) {
+        change(to.path + ": " + part + " is new, its entries are made");
+        plan_.pending = true;
+        // "unique a+b", and maybe ":" and their types.
+        const std::string members = part.substr(0, part.find(':')).substr(part.find(' ') + 1);
+        plan_.parts.push_back(
+            {from.at, to.at, to.path + "." + members, part.starts_with("unique ")});
+      }
+    }
+    for (const std::string& part : before.parts) {
+      const auto there = [&](const std::string& name) {
+        return std::find(after.parts.begin(), after.parts.end(), name) != after.parts.end();
+      };
+      if (there(part) || there(std::string(dropped_word) + part)) continue;
+      // Nothing is in it: the program that dropped it has freed its entries.
+      if (part.starts_with(dropped_word))
+        change(to.path + ": " + part + " is gone");
+      else
+        refuse(to.path + ": the pool has '" + part + "', the program has not",
+               "an index that is no longer used is perdure::dropped<...> in one version");
+    }
+  }
+
+  void gone(const Line& from) {
+    if (from.bytes == 0) return;
+    if (from.type.starts_with("retired<")) return change(from.path + ": gone, it is empty");
+    const bool said =
+        std::find(said_.removed.begin(), said_.removed.end(), from.path) != said_.removed.end();
+    const std::string what =
+        from.path + ": the pool has " + from.type + ", the program has no such field";
+    if (owns(from.type))
+      refuse(what,
+             "a container that is no longer used is perdure::retired<...> in one version; a "
+             "renamed one is listed in perdure_renamed");
+    else if (from.type.find("ptr<") != std::string::npos)
+      refuse(what, "what it leads to would be lost; a renamed one is listed in perdure_renamed");
+    else if (said)
+      change(from.path + ": removed");
+    else
+      refuse(what,
+             "one whose value may be lost is listed in perdure_removed, a renamed one in "
+             "perdure_renamed");
+  }
+
+  // Nothing is new, gone or of another type: but fields may lie elsewhere.
+  void moved() {
+    for (const Move& move : plan_.moves)
+      if (move.from != move.to) return change("fields are in another order");
+  }
+
+  const Layout old_, now_;
+  const SaidOfBefore& said_;
+  SameTypes same_;
+  Plan plan_;
+};
+
+/// A layout text without names: each path is the number of its line.
+std::string without_names(std::string_view text) {
+  std::string out;
+  for (std::size_t n = 0; !text.empty(); ++n) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    out += (line.starts_with('#') ? "#" : "") + std::to_string(n);
+    out += line.substr(std::min(line.find(": "), line.size()));
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace
+
+Plan make_plan(std::string_view pool, const RootType& program, bool renamed_fields) {
+  const std::string& text = program.text();
+  if (pool == text) return {};
+  if (renamed_fields || program.field_names.empty()) {
+    if (without_names(pool) == without_names(text)) {
+      Plan plan;
+      // A program whose compiler gives no names leaves those of the pool as they are.
+      if (program.field_names.empty()) return plan;
+      plan.said.changes.emplace_back("fields have other names");
+      for (const Line& line : Layout(text).root)
+        plan.moves.push_back({line.at, line.at, line.bytes});
+      return plan;
+    }
+  }
+  Plan plan = Planner(pool, text, program.said).make();
+  // What differs is no root field: the texts of structs behind pointers that nothing leads to.
+  if (plan.same()) plan.said.changes.emplace_back("the layout is written in another way");
+  return plan;
+}
+
+void widen(const Move& move, const std::byte* from, std::byte* to) noexcept {
+  if (move.number == 'f') {
+    float narrow = 0;
+    std::memcpy(&narrow, from, sizeof narrow);
+    const double wide = narrow;
+    std::memcpy(to, &wide, sizeof wide);
+    return;
+  }
+  std::uint64_t number = 0;
+  std::memcpy(&number, from, move.bytes);
+  const auto bits = static_cast<unsigned>(move.bytes * 8);
+  if (move.number == 'i' && (number >> (bits - 1) & 1) != 0) number |= ~std::uint64_t{0} << bits;
+  std::memcpy(to, &number, move.to_bytes);
+}
+
+std::string refusals_text(const std::vector<std::string>& refusals) {
+  std::string text = std::to_string(refusals.size()) +
+                     (refusals.size() == 1 ? " change is refused: " : " changes are refused: ");
+  for (std::size_t i = 0; i < refusals.size(); ++i)
+    text += (i == 0 ? "[" : "; [") + std::to_string(i + 1) + "] " + refusals[i];
+  return text;
+}
+
+}  // namespace perdure::detail

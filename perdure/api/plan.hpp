@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What becomes of a pool's root object when it is opened with another root type: a plan, made of
+// the two named layout texts (docs/format.md, "The catalog").
+//
+// A field keeps its value if a field of its name, or of the name that it had, has the same type;
+// its bytes are moved. A number may become wider. A container's own bytes may be moved, since no
+// block points back to them. A table may get and lose indexes. Everything else that would change
+// or lose data is refused, and all refusals are named at once.
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perdure/api/migrate.hpp"
+#include "perdure/base/status.hpp"
+
+namespace perdure::detail {
+
+/// What a root type says of the version before it, each field by its path.
+struct SaidOfBefore {
+  std::vector<std::pair<std::string, std::string>> renamed;  ///< from, to
+  std::vector<std::string> removed;
+};
+
+/// Bytes of the old root object that become bytes of the new one.
+struct Move {
+  std::uint64_t from, to, bytes;
+  /// The number there becomes one of `to_bytes` bytes; 0: it is copied as it is.
+  std::uint64_t to_bytes = 0;
+  char number = 'u';  ///< then the kind of the old number: u, i or f
+};
+
+/// A part that a table gets: its entries are made after the switch.
+struct NewPart {
+  std::uint64_t table_from, table_to;  ///< the table in the old and in the new root object
+  std::string path;                    ///< "users.mail"
+  bool is_unique;
+};
+
+struct Plan {
+  MigrationPlan said;
+  std::vector<std::string> refused;  ///< said.refusals without advice
+  std::vector<Move> moves;
+  std::vector<NewPart> parts;
+  bool pending = false;  ///< work follows the switch
+  [[nodiscard]] bool same() const noexcept { return said.changes.empty() && said.refusals.empty(); }
+};
+
+struct RootType;  // layout.hpp
+
+/// Makes the plan for a pool of this named layout. `renamed_fields`: as Migration::renamed_fields.
+[[nodiscard]] Plan make_plan(std::string_view pool, const RootType& program, bool renamed_fields);
+
+/// migration_plan() without types.
+Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root,
+                                   const Migration& migrate);
+
+/// The refusals as one text for a message, "2 changes are refused: [1] ...; [2] ...".
+[[nodiscard]] std::string refusals_text(const std::vector<std::string>& refusals);
+
+}  // namespace perdure::detail

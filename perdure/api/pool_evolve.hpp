@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a pool gets the layout of the program that opens it: what of that depends on the root type.
+// Part of pool.hpp, which includes it at its end.
+// Thread safety: the opening's thread; no other thread has the pool yet.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "perdure/api/pool.hpp"
+#include "perdure/api/switch.hpp"
+#include "perdure/pool/format.hpp"
+
+namespace perdure {
+
+namespace detail {
+
+/// Calls f(field) for each field of an object, and for the fields of structs in it.
+template <class T, class F>
+void each_leaf(T& object, F&& f) {
+  if constexpr (opened_by_fields<std::remove_const_t<T>>)
+    for_each_field(object, [&](auto& field) { each_leaf(field, f); });
+  else
+    f(object);
+}
+
+}  // namespace detail
+
+// Gives the pool this program's layout (switch.hpp). A pool that has had no transaction has no
+// first values yet, and gets this program's.
+template <class Derived, class Root>
+void TypedPool<Derived, Root>::change_layout(const detail::Plan& plan) {
+  refuse_duplicates(plan);
+  const detail::RootType type = detail::root_type<Root>();
+  detail::Plan moved = plan;
+  if (this->empty_) moved.moves.clear();
+  std::byte* root = nullptr;
+  update(Durability::durable, [&](auto& tx, Root&) {
+    detail::Image<Root> image;
+    if constexpr (std::is_default_constructible_v<Root>)
+      ::new (static_cast<void*>(image.at())) Root();
+    root = detail::switch_layout(tx, this->catalog(), moved, image.at(), sizeof(Root), type.text(),
+                                 this->header().root_bytes);
+  });
+  this->move_root(root, sizeof(Root));
+}
+
+// Throws error(exists) if rows share a member that is to become unique.
+template <class Derived, class Root>
+void TypedPool<Derived, Root>::refuse_duplicates(const detail::Plan& plan) {
+  std::string problems;
+  for (const detail::NewPart& part : plan.parts) {
+    if (!part.is_unique) continue;
+    view([&](auto& tx, const Root& root) {
+      const auto* const old = reinterpret_cast<const std::byte*>(&root);
+      detail::each_leaf(root, [&](const auto& field) {
+        const auto at = static_cast<std::uint64_t>(
+            reinterpret_cast<const std::byte*>(std::addressof(field)) - old);
+        if constexpr (requires { field.shared_values(tx, old, part.path); })
+          if (at == part.table_to) {
+            const std::uint64_t n = field.shared_values(tx, old + part.table_from, part.path);
+            if (n != 0)
+              problems += (problems.empty() ? "" : "; ") + std::to_string(n) +
+                          " rows share their '" + part.path + "' with an earlier row";
+          }
+      });
+    });
+  }
+  if (!problems.empty()) this->refuse_rows(problems);
+}
+
+// Does the work that follows a switch, each batch an update, and takes its mark away (SWITCH-2).
+template <class Derived, class Root>
+void TypedPool<Derived, Root>::catch_up() {
+  constexpr std::uint64_t batch = 1000;
+  const auto run = [&](auto&& f) { update(Durability::async, [&](auto& tx, Root&) { f(tx); }); };
+  detail::each_leaf(root(), [&](auto& field) {
+    if constexpr (requires { field.catch_up(run, batch); }) field.catch_up(run, batch);
+  });
+  update(Durability::durable, [&](auto& tx, Root&) {
+    const std::uint64_t none = 0;
+    tx.write_bytes(this->catalog() + offsetof(pool::Catalog, pending), &none, sizeof none);
+  });
+}
+
+}  // namespace perdure

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The switch: the one transaction by which a pool gets the root object of another version of the
+// program. What it reads and writes depends on the sizes of the two root objects alone, not on what
+// the containers hold.
+//
+// SWITCH-1: the new root object, the layout text, the catalog's pointers to them and the mark of
+// pending work are written by one transaction: after a crash the pool has the old layout with all
+// of its data, or the new one with all of it.
+// SWITCH-2: what the program still has to do after the switch (entries of a new index, elements of
+// a retired container) can be seen in the data itself, and the catalog's mark stays until all of it
+// is durable: an opening that is cut short at any point is followed by one that goes on.
+// Thread safety: the opening's thread; no other thread has the pool yet.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "perdure/api/plan.hpp"
+#include "perdure/pool/catalog.hpp"
+
+namespace perdure::detail {
+
+/// The number at `from`, widened into `to`.
+void widen(const Move& move, const std::byte* from, std::byte* to) noexcept;
+
+/// Returns the root object's address after the switch. `catalog`: the catalog in the view;
+/// `image`: `bytes` bytes, a new root object, over which the old one's fields are laid; `text`: the
+/// new layout text; `first_block`: the bytes of the block that the catalog begins. Throws as Tx.
+template <class Tx>
+std::byte* switch_layout(Tx& tx, std::byte* catalog, const Plan& plan, std::byte* image,
+                         std::uint64_t bytes, const std::string& text, std::uint64_t first_block) {
+  constexpr std::uint64_t line = 64;
+  pool::Catalog was;
+  tx.read_bytes(&was, catalog, sizeof was);
+  const auto* const old = reinterpret_cast<const std::byte*>(was.root);
+  for (const Move& move : plan.moves) {
+    if (move.to_bytes == 0) {
+      tx.read_bytes(image + move.to, old + move.from, move.bytes);
+    } else {
+      std::byte number[8] = {};
+      tx.read_bytes(number, old + move.from, move.bytes);
+      widen(move, number, image + move.to);
+    }
+  }
+  std::byte* const root = tx.alloc((bytes + line - 1) / line * line);
+  tx.write_bytes(root, image, bytes);
+  const pool::LayoutText head{was.layout, static_cast<std::uint32_t>(text.size()), 0};
+  std::byte* const layout = tx.alloc(sizeof head + text.size());
+  tx.write_bytes(layout, &head, sizeof head);
+  tx.write_bytes(layout + sizeof head, text.data(), text.size());
+  // The first root object lies in the catalog's block, behind it.
+  if (was.root - reinterpret_cast<std::uint64_t>(catalog) >= first_block)
+    tx.free(const_cast<std::byte*>(old));
+  pool::Catalog now = was;
+  now.root = reinterpret_cast<std::uint64_t>(root);
+  now.root_bytes = bytes;
+  now.layout = reinterpret_cast<std::uint64_t>(layout);
+  now.pending = plan.pending ? 1 : was.pending;
+  tx.write_bytes(catalog, &now, offsetof(pool::Catalog, reserved));
+  return root;
+}
+
+}  // namespace perdure::detail
