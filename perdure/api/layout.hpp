@@ -39,6 +39,10 @@
 
 namespace perdure {
 
+namespace value {
+struct Type;
+}
+
 /// Names a type that you can't change:
 ///     template <> struct perdure::layout_name<Their> {
 ///       static constexpr std::string_view value = "their/1";
@@ -197,6 +201,11 @@ class LayoutNames {
   /// Returns the names of all fields seen so far; empty where the compiler gives none.
   [[nodiscard]] std::string field_names() const { return any_name_ ? names_ : std::string(); }
 
+  /// Remembers the type of a struct that is a record or a row, whose text is in this one.
+  void note_record(const value::Type& type) { records_.push_back(&type); }
+  /// The types that were noted.
+  [[nodiscard]] const std::vector<const value::Type*>& records() const noexcept { return records_; }
+
   /// What the structs whose lines were made say of the version before.
   [[nodiscard]] const detail::SaidOfBefore& said_of_before() const noexcept { return said_; }
 
@@ -299,6 +308,7 @@ class LayoutNames {
   std::string names_;
   bool any_name_ = false;
   detail::SaidOfBefore said_;
+  std::vector<const value::Type*> records_;
 };
 
 namespace detail {
@@ -311,6 +321,7 @@ struct RootType {
   std::string field_names = {};  ///< field_names_of<Root>(); empty: none are known
   /// The layout text with names (named_layout_of<Root>()); empty: `layout` stands for it.
   std::string named_layout = {};
+  std::vector<const value::Type*> records = {};  ///< of all records and rows in it
   SaidOfBefore said = {};  ///< by the root type, of the version of the program before it
   /// The text for a catalog.
   [[nodiscard]] const std::string& text() const noexcept {
@@ -330,6 +341,7 @@ template <class T>
   named.lines<T>(root.named_layout, "");
   root.said = named.said_of_before();
   named.definitions(root.named_layout);
+  root.records = named.records();
   return root;
 }
 

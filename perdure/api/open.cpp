@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "perdure/api/layout.hpp"
+#include "perdure/api/type_changes.hpp"
 #include "perdure/base/signals.hpp"
 #include "perdure/pool/catalog.hpp"
 #include "perdure/pool/heap.hpp"
@@ -94,6 +95,10 @@ Status unfinished(const std::string& path) {
 Status plan_opening(const std::string& path, const Options& options, const RootType& root,
                     const pool::CatalogContents& catalog, Opened& opened) {
   if (root.any_layout || catalog.layouts.empty()) return {};
+  // Records of these programs may be in the pool.
+  for (const std::string& layout : catalog.layouts)
+    if (layout != root.text())
+      if (Status s = add_shapes(layout); !s.ok()) return s;
   opened.plan = make_plan(catalog.layouts.front(), root, options.migrate.renamed_fields);
   if (!opened.plan.said.refusals.empty()) return refused(path, root, catalog, opened.plan);
   if (opened.file->read_only() && !opened.plan.same())

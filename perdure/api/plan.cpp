@@ -4,95 +4,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <optional>
+#include <utility>
 
 #include "perdure/api/layout.hpp"
+#include "perdure/api/layout_lines.hpp"
 #include "perdure/api/switch.hpp"
+#include "perdure/api/type_changes.hpp"
 
 namespace perdure::detail {
 namespace {
-
-/// One line of a layout text.
-struct Line {
-  std::string path, type;
-  std::uint64_t at = 0, bytes = 0;
-};
-
-/// The lines of a layout text, those of the root object apart from those of the structs that
-/// pointers lead to.
-struct Layout {
-  std::vector<Line> root;
-  std::map<std::string, std::vector<Line>, std::less<>> behind;  ///< by "#1"
-
-  explicit Layout(std::string_view text) {
-    while (!text.empty()) {
-      const std::string_view line = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(line.size() + 1, text.size()));
-      const auto colon = line.find(": "), at = line.rfind(" @"), space = line.rfind(' ');
-      if (colon == std::string_view::npos || at == std::string_view::npos || at < colon + 2)
-        continue;
-      Line l{std::string(line.substr(0, colon)),
-             std::string(line.substr(colon + 2, at - colon - 2)),
-             std::strtoull(std::string(line.substr(at + 2)).c_str(), nullptr, 10),
-             std::strtoull(std::string(line.substr(space + 1)).c_str(), nullptr, 10)};
-      if (l.path.front() != '#') {
-        root.push_back(std::move(l));
-      } else {
-        const std::string number = l.path.substr(0, l.path.find('.'));
-        l.path.erase(0, number.size() + 1);
-        behind[number].push_back(std::move(l));
-      }
-    }
-  }
-};
-
-std::size_t end_of_number(std::string_view text, std::size_t at) {
-  while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
-  return at;
-}
-
-/// Compares types of two layouts. A struct behind a pointer has another number where the order of
-/// pointers is another one.
-class SameTypes {
- public:
-  SameTypes(const Layout& a, const Layout& b) : a_(a), b_(b) {}
-
-  bool operator()(std::string_view x, std::string_view y) {
-    std::size_t i = 0, j = 0;
-    while (i < x.size() && j < y.size()) {
-      if (x[i] != y[j]) return false;
-      if (x[i] != '#') {
-        ++i, ++j;
-        continue;
-      }
-      const auto x_end = end_of_number(x, i + 1), y_end = end_of_number(y, j + 1);
-      if (!same_struct(x.substr(i, x_end - i), y.substr(j, y_end - j))) return false;
-      i = x_end;
-      j = y_end;
-    }
-    return i == x.size() && j == y.size();
-  }
-
- private:
-  bool same_struct(std::string_view x, std::string_view y) {
-    // Assumed while it is compared: a struct may lead to itself.
-    const auto [found, added] = known_.try_emplace({std::string(x), std::string(y)}, true);
-    if (!added) return found->second;
-    const auto a = a_.behind.find(x), b = b_.behind.find(y);
-    bool same =
-        a != a_.behind.end() && b != b_.behind.end() && a->second.size() == b->second.size();
-    for (std::size_t i = 0; same && i < a->second.size(); ++i) {
-      const Line &left = a->second[i], &right = b->second[i];
-      same = left.path == right.path && left.at == right.at && left.bytes == right.bytes &&
-             (*this)(left.type, right.type);
-    }
-    known_[{std::string(x), std::string(y)}] = same;
-    return same;
-  }
-  const Layout &a_, &b_;
-  std::map<std::pair<std::string, std::string>, bool> known_;
-};
 
 /// Whether a number of type `from` may become one of type `to` by itself.
 bool widens(std::string_view from, std::string_view to) {
@@ -110,32 +30,6 @@ bool widens(std::string_view from, std::string_view to) {
 /// Whether objects of a type own heap blocks.
 bool owns(std::string_view type) { return type.ends_with("/1") && !type.starts_with("retired<"); }
 
-/// A table's text: "table<{...},key id,index due>/1".
-struct Table {
-  std::string row;
-  std::vector<std::string> parts;
-
-  static std::optional<Table> of(std::string_view type) {
-    constexpr std::string_view begin = "table<", end = ">/1";
-    if (!type.starts_with(begin) || !type.ends_with(end)) return std::nullopt;
-    type = type.substr(begin.size(), type.size() - begin.size() - end.size());
-    Table table;
-    int depth = 0;
-    std::size_t from = 0;
-    for (std::size_t i = 0; i <= type.size(); ++i) {
-      if (i < type.size() && (type[i] == '{' || type[i] == '<')) ++depth;
-      if (i < type.size() && (type[i] == '}' || type[i] == '>')) --depth;
-      if (i != type.size() && (type[i] != ',' || depth != 0)) continue;
-      if (from == 0)
-        table.row = type.substr(0, i);
-      else
-        table.parts.emplace_back(type.substr(from, i - from));
-      from = i + 1;
-    }
-    return table;
-  }
-};
-
 /// A type without the numbers of structs.
 std::string without_numbers(std::string_view type) {
   std::string out;
@@ -151,12 +45,15 @@ constexpr std::uint64_t part_bytes = 64;
 
 class Planner {
  public:
-  Planner(std::string_view pool, std::string_view program, const SaidOfBefore& said)
-      : old_(pool), now_(program), said_(said), same_(old_, now_) {}
+  Planner(std::string_view pool, const RootType& program)
+      : old_(pool),
+        now_(program.text()),
+        said_(program.said),
+        types_(old_, now_, program.records) {}
 
   Plan make() {
     std::vector<bool> used(old_.root.size(), false);
-    for (const Line& to : now_.root) {
+    for (const LayoutLine& to : now_.root) {
       const std::size_t from = before(to.path);
       if (from == old_.root.size()) {
         if (to.bytes != 0) change(to.path + ": new, " + to.type);
@@ -183,10 +80,23 @@ class Planner {
     plan_.moves.push_back({from, to, bytes});
   }
 
+  // What the records of a field have changed.
+  void records() {
+    for (const value::Change& one : types_.taken()) {
+      if (one.need == value::Need::nothing) {
+        change(one.path + ": " + one.text);
+        continue;
+      }
+      const auto advice = std::min(one.text.find(": "), one.text.size());
+      refuse(one.path + ": " + one.text.substr(0, advice),
+             one.text.substr(std::min(advice + 2, one.text.size())));
+    }
+  }
+
   std::size_t index_of(std::string_view path) const {
     return static_cast<std::size_t>(
         std::find_if(old_.root.begin(), old_.root.end(),
-                     [&](const Line& line) { return line.path == path; }) -
+                     [&](const LayoutLine& line) { return line.path == path; }) -
         old_.root.begin());
   }
   /// The pool's field of this name or of the name that it had; old_.root.size() if there is none.
@@ -202,11 +112,15 @@ class Planner {
   }
   bool in_program(std::string_view path) const {
     return std::any_of(now_.root.begin(), now_.root.end(),
-                       [&](const Line& line) { return line.path == path; });
+                       [&](const LayoutLine& line) { return line.path == path; });
   }
 
-  void field(const Line& from, const Line& to) {
-    if (same_(from.type, to.type) && from.bytes == to.bytes) return copy(from.at, to.at, to.bytes);
+  void field(const LayoutLine& from, const LayoutLine& to) {
+    if (from.bytes == to.bytes && types_.can_stay(from.type, to.type, to.path)) {
+      records();
+      return copy(from.at, to.at, to.bytes);
+    }
+    (void)types_.taken();
     if (to.type == "retired<" + from.type + ">") {
       change(to.path + ": retired, its elements are freed");
       plan_.pending = true;
@@ -217,8 +131,10 @@ class Planner {
       plan_.moves.push_back({from.at, to.at, from.bytes, to.bytes, from.type[0]});
       return;
     }
-    const auto before = Table::of(from.type), after = Table::of(to.type);
-    if (before && after) return table(from, *before, to, *after);
+    TableText before, after;
+    std::string_view old_type = from.type, new_type = to.type;
+    if (before.take(old_type) && after.take(new_type) && old_type.empty() && new_type.empty())
+      return table(from, before, to, after);
     if (from.type.find('#') != std::string::npos &&
         without_numbers(from.type) == without_numbers(to.type))
       return refuse(to.path + ": a struct that its pointers lead to has another layout",
@@ -227,18 +143,24 @@ class Planner {
            "keep this field, add one of the new type under another name, and copy in an update");
   }
 
-  void table(const Line& from, const Table& before, const Line& to, const Table& after) {
-    if (!same_(before.row, after.row))
+  void table(const LayoutLine& from, const TableText& before, const LayoutLine& to,
+             const TableText& after) {
+    if (!types_.rows_can_stay(before.row, after.row, to.path))
       refuse(to.path + ": the pool has rows " + before.row + ", the program " + after.row,
              "keep this table, add one of the new row under another name, and copy in updates");
-    if (before.parts.front() != after.parts.front())
-      return refuse(to.path + ": the pool has '" + before.parts.front() + "', the program '" +
-                        after.parts.front() + "'",
-                    "keep this table, add one with the new key under another name, and copy in "
-                    "updates");
+    records();
+    const std::string& key = after.parts.front();
+    if (before.parts.front() != types_.part_in_pool(before, after, key))
+      return refuse(
+          to.path + ": the pool has '" + before.parts.front() + "', the program '" + key + "'",
+          "keep this table, add one with the new key under another name, and copy in "
+          "updates");
+    if (!types_.same_members(before, before.parts.front(), after, key))
+      refuse(to.path + ": the members of '" + key + "' have other types",
+             "keep these members, add others under other names, and copy in updates");
     copy(from.at, to.at, part_bytes);  // the next row's number
     for (std::size_t i = 0; i < after.parts.size(); ++i) {
-      const std::string& part = after.parts[i];
+      const std::string part = types_.part_in_pool(before, after, after.parts[i]);
       const std::string was =
           part.starts_with(dropped_word) ? part.substr(dropped_word.size()) : part;
       auto at = std::find(before.parts.begin(), before.parts.end(), part);
@@ -247,22 +169,29 @@ class Planner {
         change(to.path + ": " + was + " is dropped");
         plan_.pending = true;
       }
+      if (i != 0 && at != before.parts.end() &&
+          !types_.same_members(before, *at, after, after.parts[i]))
+        refuse(to.path + ": the members of '" + after.parts[i] + "' have other types",
+               "keep these members and add others, with another index");
       const std::uint64_t place = to.at + part_bytes * (i + 1);
       if (at != before.parts.end()) {
         copy(from.at + part_bytes * static_cast<std::uint64_t>(at - before.parts.begin() + 1),
              place, part_bytes);
       } else if (was == part) {
-        change(to.path + ": " + part + " is new, its entries are made");
+        change(to.path + ": " + after.parts[i] + " is new, its entries are made");
         plan_.pending = true;
         // "unique a+b", and maybe ":" and their types.
-        const std::string members = part.substr(0, part.find(':')).substr(part.find(' ') + 1);
+        const std::string& mine = after.parts[i];
+        const std::string members = mine.substr(0, mine.find(':')).substr(mine.find(' ') + 1);
         plan_.parts.push_back(
             {from.at, to.at, to.path + "." + members, part.starts_with("unique ")});
       }
     }
     for (const std::string& part : before.parts) {
       const auto there = [&](const std::string& name) {
-        return std::find(after.parts.begin(), after.parts.end(), name) != after.parts.end();
+        return std::any_of(after.parts.begin(), after.parts.end(), [&](const std::string& one) {
+          return types_.part_in_pool(before, after, one) == name;
+        });
       };
       if (there(part) || there(std::string(dropped_word) + part)) continue;
       // Nothing is in it: the program that dropped it has freed its entries.
@@ -274,7 +203,7 @@ class Planner {
     }
   }
 
-  void gone(const Line& from) {
+  void gone(const LayoutLine& from) {
     if (from.bytes == 0) return;
     if (from.type.starts_with("retired<")) return change(from.path + ": gone, it is empty");
     const bool said =
@@ -301,9 +230,9 @@ class Planner {
       if (move.from != move.to) return change("fields are in another order");
   }
 
-  const Layout old_, now_;
+  const LayoutLines old_, now_;
   const SaidOfBefore& said_;
-  SameTypes same_;
+  TypeChanges types_;
   Plan plan_;
 };
 
@@ -331,12 +260,12 @@ Plan make_plan(std::string_view pool, const RootType& program, bool renamed_fiel
       // A program whose compiler gives no names leaves those of the pool as they are.
       if (program.field_names.empty()) return plan;
       plan.said.changes.emplace_back("fields have other names");
-      for (const Line& line : Layout(text).root)
+      for (const LayoutLine& line : LayoutLines(text).root)
         plan.moves.push_back({line.at, line.at, line.bytes});
       return plan;
     }
   }
-  Plan plan = Planner(pool, text, program.said).make();
+  Plan plan = Planner(pool, program).make();
   // What differs is no root field: the texts of structs behind pointers that nothing leads to.
   if (plan.same()) plan.said.changes.emplace_back("the layout is written in another way");
   return plan;

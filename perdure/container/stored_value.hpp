@@ -188,7 +188,10 @@ struct stored_record {
     value::ReaderOver<Tx> reader(tx);
     value::record::each_block(reader, type(), block, [&](const void* one) { f(one); });
   }
-  static std::string name(LayoutNames&) { return "rec<" + value::text_of(type()) + ">"; }
+  static std::string name(LayoutNames& names) {
+    names.note_record(type());
+    return "rec<" + value::text_of(type()) + ">";
+  }
 
  private:
   static const value::Type& type() { return value::type_of<T>(); }

@@ -273,6 +273,7 @@ class alignas(64) table {
 
   /// What stands for this table in the layout text of a root (layout.hpp).
   static std::string layout_text(LayoutNames& names) {
+    names.note_record(type());
     std::string out = "table<" + value::text_of(type());
     const detail::table_parts<Key, Others...> parts{};
     parts.each([&]<class Part>(const Part&) {
@@ -402,6 +403,10 @@ class alignas(64) table {
     value::record::drop_parts(writer, type(), &row->record);
     tx.free(row);
   }
+  // table_catch_up.hpp.
+  template <class Tx>
+  Row* settle(Tx& tx, Row* row);
+
   /// Throws error(exists) if another row than `row`, which is to become `now`, has a unique member
   /// of it. `row` is null for a new one.
   template <class Tx>

@@ -4,6 +4,7 @@
 // table.hpp, which includes it at its end.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,15 +17,53 @@
 
 namespace perdure {
 
+// Rewrites a row of an earlier version of T that lacks a member of a part: the entry that the part
+// will have for it must stay right when a later version gives new fields another value. Entries that
+// lead to the row lead to its new address then. Returns it.
+template <class T, class Key, class... Others>
+template <class Tx>
+detail::row* table<T, Key, Others...>::settle(Tx& tx, Row* row) {
+  value::WriterOver<Tx> writer(tx);
+  if (value::record::is_of(writer, type(), &row->record)) return row;
+  bool whole = true;
+  parts_.each([&]<class Part>(const Part&) {
+    if constexpr (!detail::is_dropped<Part>)
+      whole = whole && Part::all_in(writer, type(), &row->record);
+  });
+  if (whole) return row;
+  const T value = detail::row_ref<T, Tx>(tx, row).value();
+  std::uint64_t number = 0;
+  tx.read_bytes(&number, &row->number, sizeof number);
+  auto* const now = reinterpret_cast<Row*>(value::record::assign_behind(
+      writer, type(), reinterpret_cast<std::byte*>(row), std::addressof(value)));
+  parts_.each([&](auto& part) {
+    if (!part.holds(value)) return;
+    const auto& entry = part.key_of(value, number);
+    const auto found = part.rows.find(tx, entry);
+    if (found && *found == row) part.rows.put(tx, entry, now);
+  });
+  return now;
+}
+
 template <class T, class Key, class... Others>
 template <class Run>
 void table<T, Key, Others...>::catch_up(Run&& run, std::uint64_t batch) {
-  std::vector<Row*> rows;  // they keep their addresses, and nobody else has the pool yet
+  std::vector<Row*> rows;  // nobody else has the pool yet
   run([&](auto& tx) {
     rows.clear();
     rows.reserve(parts_.first.rows.size(tx));
     for (auto at = parts_.first.rows.begin(tx); at; at.next(tx)) rows.push_back(at.value(tx));
   });
+  // SETTLE-1: all rows have their parts' members before the first entry is made from them.
+  for (std::size_t from = 0; from < rows.size(); from += batch) {
+    const std::size_t n = std::min<std::size_t>(rows.size() - from, batch);
+    std::vector<Row*> settled;
+    run([&](auto& tx) {
+      settled.clear();  // it may be run again
+      for (std::size_t i = 0; i < n; ++i) settled.push_back(settle(tx, rows[from + i]));
+    });
+    std::copy(settled.begin(), settled.end(), rows.begin() + static_cast<std::ptrdiff_t>(from));
+  }
   parts_.each([&]<class Part>(Part& part) {
     if constexpr (detail::is_dropped<Part>) {
       for (bool empty = false; !empty;)

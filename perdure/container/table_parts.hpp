@@ -80,6 +80,11 @@ struct members<First, Rest...> {
   static bool all_there(const object& row) {
     return there<First>(row) && (there<Rest>(row) && ...);
   }
+  /// Whether each of them is in a row's record (record::has_part).
+  static bool all_in(value::Reader& tx, const value::Type& type, const value::record* row) {
+    return value::record::has_part(tx, type, row, part_at(First)) &&
+           (value::record::has_part(tx, type, row, part_at(Rest)) && ...);
+  }
   /// Their values in a row.
   static decltype(auto) of(const object& row) {
     if constexpr (sizeof...(Rest) == 0)

@@ -63,8 +63,8 @@ void set_field_names(Header& header, std::string_view names) noexcept;
 void set_layout(Header& header, std::string_view text) noexcept;
 
 /// Checks that it is a pool of this engine and root type. The error `incompatible` names the first
-/// difference in the layout, or both lists of field names. The layout of a pool with a catalog is not
-/// compared here.
+/// difference in the layout, or both lists of field names. The layout of a pool with a catalog is
+/// not compared here.
 Status check_identity(const std::string& path, const Header& header, const Identity& who);
 
 /// HEADER-1: raises the sequence, computes the checksum, and writes one copy, fence, the other,

@@ -94,6 +94,14 @@ bool record::is_of(Reader& tx, const Type& type, const record* from) {
   return &layout_in(tx, type, from) == &type;
 }
 
+bool record::has_part(Reader& tx, const Type& type, const record* from, const Part& part) {
+  const Type& lies = layout_in(tx, type, from);
+  if (&lies == &type) return true;
+  for (const Conversion::Step& step : shapes::between(lies, type).conversion().parts)
+    if (step.to_at == part.in_object) return text_of(*step.by->from) == text_of(*part.type);
+  return false;
+}
+
 record* record::assign(Writer& tx, const Type& type, record* to, const void* object) {
   if (&layout_in(tx, type, to) == &type) {
     value::assign(tx, type, to->image(), object);

@@ -47,6 +47,11 @@ struct record {
   /// earlier shape: it has to be read as a whole.
   [[nodiscard]] static bool read_part(Reader& tx, const Type& type, const record* from,
                                       const Part& part, void* image);
+  /// Whether one of its parts is in the record as it is in the type: not so if the record has an
+  /// earlier shape without it, or with another type of it. Its value can't change then by what a
+  /// later version says of new fields.
+  [[nodiscard]] static bool has_part(Reader& tx, const Type& type, const record* from,
+                                     const Part& part);
   /// Makes a record that of an object; only bytes that differ are logged. Returns the record: a new
   /// one, and the old one is freed, if it had an earlier shape.
   [[nodiscard]] static record* assign(Writer& tx, const Type& type, record* to, const void* object);

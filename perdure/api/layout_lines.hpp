@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// LayoutLines: a root object's layout text, cut into its lines.
+//
+// Thread safety: pure functions over their arguments. Errors: std::bad_alloc. What is no line of a
+// layout text is left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace perdure::detail {
+
+/// One line of a layout text: "limits.low: u32 @64 4".
+struct LayoutLine {
+  std::string path, type;
+  std::uint64_t at = 0, bytes = 0;
+};
+
+/// The lines of a layout text, those of the root object apart from those of the structs that
+/// pointers lead to.
+struct LayoutLines {
+  std::vector<LayoutLine> root;
+  std::map<std::string, std::vector<LayoutLine>, std::less<>> behind;  ///< by "#1"
+
+  explicit LayoutLines(std::string_view text);
+};
+
+/// Where the digits that begin at `at` end.
+[[nodiscard]] std::size_t end_of_number(std::string_view text, std::size_t at) noexcept;
+
+/// The text of a table: "table<{...},key id,index due>/1".
+struct TableText {
+  std::string row;                 ///< the row's layout text
+  std::vector<std::string> parts;  ///< "key id", "unique name+mail", "index due:less<{...}8>"
+
+  /// Reads one at the beginning of a type, and removes it from there. Returns false, and does
+  /// nothing, if there is none.
+  bool take(std::string_view& type);
+};
+
+}  // namespace perdure::detail
