@@ -20,6 +20,7 @@
 #include "perdure/api/open.hpp"
 #include "perdure/base/descriptor.hpp"
 #include "perdure/inspect/blocks.hpp"
+#include "perdure/pool/catalog.hpp"
 #include "perdure/pool/open_pool.hpp"
 #include "tools/command.hpp"
 #include "tools/inspected_pool.hpp"
@@ -101,10 +102,13 @@ Json check_any() {
     // A block that nothing else leads to may be that of an unknown type.
     std::sort(blocks.offsets.begin(), blocks.offsets.end());
     std::vector<std::uint64_t> others;
+    const std::vector<std::uint64_t> of_catalog =
+        pool::read_catalog(file.path(), file.header(), file.view()).value().blocks;
     (void)pool::audit_heap(
         file.view(), file.header(),
         [&](std::uint64_t offset, std::uint64_t) {
           if (offset != file.header().root_offset &&
+              std::find(of_catalog.begin(), of_catalog.end(), offset) == of_catalog.end() &&
               !std::binary_search(blocks.offsets.begin(), blocks.offsets.end(), offset))
             others.push_back(offset);
         },

@@ -3,6 +3,7 @@
 
 #include "perdure/api/checked.hpp"
 #include "perdure/api/erased.hpp"
+#include "perdure/pool/catalog.hpp"
 #include "perdure/pool/open_pool.hpp"
 #include "perdure/value/access.hpp"
 #include "tools/command.hpp"
@@ -46,7 +47,11 @@ void body(ErasedTx& tx, void* arg) {
   value::ReaderOver<decltype(checked)> reader(checked);
   inspect::Walker walker(reader, reinterpret_cast<inspect::Address>(file.view()),
                          file.data_bytes());
-  call.f(walker, inspect::read_source(walker, file.header()));
+  const pool::CatalogContents catalog =
+      pool::read_catalog(file.path(), file.header(), file.view()).value();
+  const inspect::Source source = inspect::read_source(walker, file.header(), catalog);
+  walker.use_records_of(source.tree);
+  call.f(walker, source);
 }
 
 }  // namespace

@@ -133,9 +133,10 @@ class BlockWalk {
         const auto block = walker_.read<Address>(at);
         if (block == 0) return;
         own(block);
-        if (walker_.read<std::uint64_t>(block) != type.shape)
-          return problem(path, "a record of another shape than " + type.text);
-        return value(type.element(), block + 8, path, depth + 1);
+        const Layout* const as =
+            walker_.structure(walker_.read<std::uint64_t>(block), type.shape, type.element());
+        if (as == nullptr) return problem(path, "a record of another shape than " + type.text);
+        return value(*as, block + 8, path, depth + 1);
       }
       case Kind::owned:
         if (const auto block = walker_.read<Address>(at); block != 0) {
@@ -214,8 +215,9 @@ void BlockWalk::table(const Layout& type, Address at, const std::string& path) {
       if (!std::includes(rows.begin(), rows.end(), led_to.begin(), led_to.end()))
         problem(name, "an entry leads to no row");
       // A unique member or a time without a value has no entry.
-      const bool may_skip =
-          type.parts[i].name.starts_with("unique ") || type.parts[i].name.starts_with("expires ");
+      const std::string& part_name = type.parts[i].name;
+      const bool may_skip = part_name.starts_with("unique ") || part_name.starts_with("expires ") ||
+                            part_name.starts_with("dropped ");
       if (!may_skip && led_to.size() != rows.size())
         problem(name, "found " + std::to_string(led_to.size()) +
                           " entries, expected one for each of " + std::to_string(rows.size()) +
@@ -225,13 +227,15 @@ void BlockWalk::table(const Layout& type, Address at, const std::string& path) {
   const Member& row = type.parts.front();
   for (const Address block : rows) {
     own(block);
-    if (walker_.read<std::uint64_t>(block + 8) != type.shape) {
+    const Layout* const as =
+        walker_.structure(walker_.read<std::uint64_t>(block + 8), type.shape, *row.type);
+    if (as == nullptr) {
       problem(path, "a row of another shape than " + row.type->text);
       continue;
     }
     if (const auto number = walker_.read<std::uint64_t>(block); number >= next)
       problem(path, "a row has number " + std::to_string(number) + ", which was never given");
-    value(*row.type, block + row.at, path, 0);
+    value(*as, block + row.at, path, 0);
   }
 }
 

@@ -295,9 +295,11 @@ void Dump::value(const Layout& type, Address at, unsigned depth) {
     case Kind::record: {
       const auto block = walker_.read<Address>(at);
       if (block == 0) return out_.token("null");
-      if (walker_.read<std::uint64_t>(block) != type.shape)
+      const Layout* const as =
+          walker_.structure(walker_.read<std::uint64_t>(block), type.shape, type.element());
+      if (as == nullptr)
         Walker::damaged("a record of another shape than " + type.text, "one of its shape");
-      return value(type.element(), block + 8, depth + 1);
+      return value(*as, block + 8, depth + 1);
     }
     case Kind::owned: {
       const auto block = walker_.read<Address>(at);
@@ -328,14 +330,15 @@ void Dump::container(const Layout& type, Address at, unsigned depth) {
 }
 
 void Dump::row(const Layout& table, Address block, unsigned depth) {
-  if (walker_.read<std::uint64_t>(block + 8) != table.shape)
-    Walker::damaged("a row of another shape than the table's", "one of its shape");
+  const Layout* const as = walker_.structure(walker_.read<std::uint64_t>(block + 8), table.shape,
+                                             *table.parts.front().type);
+  if (as == nullptr) Walker::damaged("a row of another shape than the table's", "one of its shape");
   out_.begin_object();
   if (indexes_) {
     out_.key("$row");
     out_.token(std::to_string(walker_.read<std::uint64_t>(block)));
   }
-  members(*table.parts.front().type, block + table.parts.front().at, depth);
+  members(*as, block + table.parts.front().at, depth);
   out_.end();
 }
 

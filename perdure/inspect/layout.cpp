@@ -29,8 +29,8 @@ std::uint64_t number(std::string_view text) {
 
 /// One line of a layout text.
 struct Line {
-  std::uint64_t definition = 0;  ///< 0: of the root
-  std::vector<std::uint64_t> path;
+  std::uint64_t definition = 0;        ///< 0: of the root
+  std::vector<std::string_view> path;  ///< names, or numbers in a text without names
   std::string_view type;
   std::uint64_t at = 0, size = 0;
 };
@@ -54,9 +54,10 @@ Line read_line(std::string_view text) {
     if (line.path.empty() && line.definition == 0 && part.starts_with('#'))
       line.definition = number(part.substr(1));
     else
-      line.path.push_back(number(part));
+      line.path.push_back(part);
+    if (part.empty()) wrong(text, "a path without empty parts");
   }
-  if (line.path.empty() || line.path.size() > 32) wrong(text, "a path of 1 to 32 numbers");
+  if (line.path.empty() || line.path.size() > 32) wrong(text, "a path of 1 to 32 parts");
   return line;
 }
 
@@ -125,15 +126,19 @@ class TreeReader {
     for (std::size_t i = 0; i < lines.size();) {
       if (lines[i].path.size() <= depth)
         wrong(lines[i].type, "a path that is no other path's beginning");
-      const std::uint64_t index = lines[i].path[depth];
+      const std::string_view name = lines[i].path[depth];
       std::size_t end = i + 1;
-      while (end < lines.size() && lines[end].path.size() > depth &&
-             lines[end].path[depth] == index)
+      while (end < lines.size() && lines[end].path.size() > depth && lines[end].path[depth] == name)
         ++end;
       Member member;
-      for (; next <= index && next < lines.size() + index; ++next) {
-        if (next + 64 < index) next = index;  // a damaged index
-        member.name = names_.next();
+      if (name.find_first_not_of("0123456789") == std::string_view::npos) {
+        const std::uint64_t index = number(name);
+        for (; next <= index && next < lines.size() + index; ++next) {
+          if (next + 64 < index) next = index;  // a damaged index
+          member.name = names_.next();
+        }
+      } else {
+        member.name = name;
       }
       const Line& first = lines[i];
       member.at = first.at - std::min(first.at, base);
@@ -386,6 +391,7 @@ class TreeReader {
       if (made != nullptr) {
         const auto n = text.size() - left_.size() - 1;
         made->shape = base::hash_bytes(text.data(), n, 0);
+        tree_.records_.emplace(made->shape, &made->element());
       }
       return made;
     }
@@ -400,6 +406,18 @@ class TreeReader {
       inner.reversed = !inner.reversed;
       inner.text.clear();
       return &tree_.nodes_.emplace_back(std::move(inner));
+    }
+    if (word == "less" || word == "hash") {  // a key's class has an order or a hash of its own
+      Layout* made = one(Kind::unknown);
+      if (made == nullptr) return nullptr;
+      Layout inner = made->element();
+      inner.own_order = inner.own_order || word == "less";
+      inner.text.clear();
+      return &tree_.nodes_.emplace_back(std::move(inner));
+    }
+    if (word == "retired") {  // retired.hpp: the container alone
+      Layout& inner = type(depth + 1);
+      return take('>') ? &inner : nullptr;
     }
     if (word == "arr") {
       const Layout& element = type(depth + 1);
@@ -620,16 +638,23 @@ class TreeReader {
     const Layout& row = type(depth + 1);
     if (row.kind != Kind::structure) return nullptr;
     made.shape = base::hash_bytes(text.data(), text.size() - left_.size(), 0);
+    tree_.records_.emplace(made.shape, &row);
     made.parts.push_back({"row", &row, 16});  // behind the row's number and shape
     Layout& address = this->address(Kind::pointer);
     address.text = "row";
     while (take(',')) {
-      const auto end = std::min(left_.find_first_of(",>"), left_.size());
+      const auto end = std::min(left_.find_first_of(":,>"), left_.size());
       const std::string_view part = left_.substr(0, end);
       left_.remove_prefix(end);
-      const auto space = part.find(' ');
+      // The members' types follow where one has an order of its own: first_part() looks itself.
+      if (take(':'))
+        for (skip(); take('!'); skip()) (void)take_number();
+      constexpr std::string_view dropped = "dropped ";
+      const std::string_view was =
+          part.starts_with(dropped) ? part.substr(dropped.size()) : part;  // its map stays
+      const auto space = was.find(' ');
       if (space == std::string_view::npos) return nullptr;
-      const std::string_view word = part.substr(0, space), name = part.substr(space + 1);
+      const std::string_view word = was.substr(0, space), name = was.substr(space + 1);
       std::vector<const Layout*> found_by;
       if (!members_of(row, name, found_by)) return nullptr;
       Layout* const by = part_map(word, found_by, address);
@@ -687,6 +712,30 @@ Tree read_layout(std::string_view text, std::string_view names) {
   return TreeReader(names).read(text);
 }
 
+const Layout* Tree::record(std::uint64_t shape) const {
+  const auto found = records_.find(shape);
+  return found == records_.end() ? nullptr : found->second;
+}
+
+void Tree::add_records(std::string_view text) {
+  try {
+    Tree other = read_layout(text, "");
+    // The nodes of a deque stay where they are when it is moved.
+    records_.merge(other.records_);
+    others_.push_back(std::move(other.nodes_));
+  } catch (const error& e) {
+    if (e.code() != Code::corrupt) throw;
+  }
+}
+
+bool is_bytes_alone(const Layout& value) noexcept {
+  if (value.kind == Kind::scalar) return true;
+  if (value.kind == Kind::array) return is_bytes_alone(value.element());
+  return value.kind == Kind::structure && !value.parts.empty() && value.parts.front().name != "0" &&
+         std::all_of(value.parts.begin(), value.parts.end(),
+                     [](const Member& part) { return is_bytes_alone(*part.type); });
+}
+
 Member Tree::field(std::string_view path) const {
   Member found{"", root_, 0};
   std::string_view left = path;
@@ -718,6 +767,7 @@ bool is_tuple(const Layout& key) noexcept {
 }
 
 bool has_known_order(const Layout& key) noexcept {
+  if (key.own_order) return false;
   switch (key.kind) {
     case Kind::scalar: return key.size <= 8 || key.number != value::Number::floating;
     case Kind::text: return true;

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,7 +80,8 @@ struct Layout {
   Meaning meaning = Meaning::number;                       ///< of a scalar
   std::uint64_t numerator = 1, denominator = 1;            ///< of a time or span: seconds per unit
   bool reversed = false;                                   ///< ordered the other way round
-  bool named = false;       ///< a structure whose text has names: an image, not its C++ bytes
+  bool named = false;       ///< a structure whose text has names; without a catalog: an image
+  bool own_order = false;   ///< a key whose class has an operator<, where the text says so
   std::uint64_t shape = 0;  ///< of a record's or a table row's structure
   /// An array's number of elements, a map's entries per node, a hash_map's buckets per segment.
   std::uint64_t count = 0;
@@ -135,15 +137,28 @@ class Tree {
   /// The part of the root with this name or number; "meta.next" is a part of a part. Throws
   /// error(not_found), with the names that there are.
   [[nodiscard]] Member field(std::string_view path) const;
+  /// The struct that a record of this shape is: one of this text, or of one that was added. Null
+  /// where there is none. Valid as long as the tree.
+  [[nodiscard]] const Layout* record(std::uint64_t shape) const;
+  /// Adds the records of another version's layout text. What is damaged in it is left out. Throws
+  /// std::bad_alloc.
+  void add_records(std::string_view text);
 
  private:
   friend class TreeReader;
   std::deque<Layout> nodes_;
   Layout* root_ = nullptr;
   std::vector<Layout*> definitions_;
+  std::map<std::uint64_t, const Layout*> records_;
+  std::vector<std::deque<Layout>> others_;  ///< of other versions
 };
 
-/// Reads the layout text of a root object and the names of its fields, which may be missing or cut.
+/// Whether a value of this layout lies as the bytes of its C++ object: numbers, and structs and
+/// arrays of them. Its text must have the names of a tuple's fields.
+[[nodiscard]] bool is_bytes_alone(const Layout& value) noexcept;
+
+/// Reads the layout text of a root object and the names of its fields, which may be missing or cut;
+/// a catalog's text has the names in it.
 /// Throws error(corrupt) where the text is not one, std::bad_alloc.
 [[nodiscard]] Tree read_layout(std::string_view text, std::string_view names);
 

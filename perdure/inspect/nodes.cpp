@@ -29,9 +29,10 @@ bool place_map(Layout& map) {
 /// hash_node.hpp: next, hash, key, value.
 bool place_hash_map(Layout& map) {
   const Layout& key = map.element();
-  map.keeps_hash = key.kind == Kind::text || key.kind == Kind::sequence ||
-                   key.kind == Kind::optional || key.kind == Kind::variant || key.named ||
-                   (key.kind == Kind::array && key.text.starts_with("arr<"));
+  map.keeps_hash =
+      key.kind == Kind::text || key.kind == Kind::sequence || key.kind == Kind::optional ||
+      key.kind == Kind::variant || (key.named && !(key.own_order && is_bytes_alone(key))) ||
+      (key.kind == Kind::array && key.text.starts_with("arr<") && !is_bytes_alone(key));
   Geometry node;
   node.add(8, 8);
   if (map.keeps_hash) node.add(8, 8);

@@ -9,7 +9,16 @@
 
 namespace perdure::inspect {
 
-Source read_source(Walker& walker, const pool::Header& header) {
+Source read_source(Walker& walker, const pool::Header& header,
+                   const pool::CatalogContents& catalog) {
+  Source source;
+  source.root = walker.mapped() + catalog.root_offset;
+  if (!catalog.layouts.empty()) {
+    source.tree = read_layout(catalog.layouts.front(), "");
+    for (std::size_t i = 1; i < catalog.layouts.size(); ++i)
+      source.tree.add_records(catalog.layouts[i]);
+    return source;
+  }
   const std::string_view text = pool::layout_text(header);
   if (layout_fingerprint(text) != header.fingerprint)
     throw error(failure(
@@ -17,9 +26,7 @@ Source read_source(Walker& walker, const pool::Header& header) {
         "the first " + std::to_string(text.size()) + " bytes of a longer layout text",
         "a text that fits into the header, " + std::to_string(sizeof header.layout) + " bytes",
         "only the program that made the pool can read its containers"));
-  Source source;
   source.tree = read_layout(text, pool::field_names_text(header));
-  source.root = walker.mapped() + header.root_offset;
   return source;
 }
 

@@ -7,6 +7,7 @@
 
 #include "perdure/inspect/layout.hpp"
 #include "perdure/inspect/walk.hpp"
+#include "perdure/pool/catalog.hpp"
 #include "perdure/pool/format.hpp"
 
 namespace perdure::inspect {
@@ -17,8 +18,10 @@ struct Source {
   Address root = 0;  ///< of the object that the tree's root describes
 };
 
-/// Reads the layout text that the header has, and the names of its fields. Throws error(corrupt)
-/// where they are none, and error(unsupported) where the header has only a part of the text.
-[[nodiscard]] Source read_source(Walker& walker, const pool::Header& header);
+/// Reads the layout text of the catalog, and the records of earlier versions; in a pool without one
+/// the text that the header has, and the names of its fields. Throws error(corrupt) where they are
+/// none, and error(unsupported) where the header has only a part of the text.
+[[nodiscard]] Source read_source(Walker& walker, const pool::Header& header,
+                                 const pool::CatalogContents& catalog);
 
 }  // namespace perdure::inspect

@@ -169,7 +169,7 @@ Layout Walker::first_part(const Layout& table, Address at) {
     if (first.found.value == 0) return part;
     const auto row = read<Address>(first.found.value);
     if (row >= mapped_ && row - mapped_ < data_bytes_ - std::min<std::uint64_t>(data_bytes_, 16) &&
-        read<std::uint64_t>(row + 8) == table.shape)
+        structure(read<std::uint64_t>(row + 8), table.shape, *table.parts.front().type) != nullptr)
       return part;
   }
   damaged("a table whose first entry leads to no row", "a row of the table's layout");

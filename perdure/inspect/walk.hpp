@@ -101,6 +101,17 @@ class Walker {
   /// Throws error(corrupt): `found` is not what a sound pool has.
   [[noreturn]] static void damaged(const std::string& found, const std::string& expected);
 
+  /// Uses a tree for the records that were written by other versions of the program. It must
+  /// outlive the walker's use.
+  void use_records_of(const Tree& tree) noexcept { tree_ = &tree; }
+  /// The struct of a record or row, by the shape that it has: `own`, where that is `shape`. Null
+  /// where it is not known.
+  [[nodiscard]] const Layout* structure(std::uint64_t found, std::uint64_t shape,
+                                        const Layout& own) const {
+    if (found == shape) return &own;
+    return tree_ == nullptr ? nullptr : tree_->record(found);
+  }
+
   [[nodiscard]] Address mapped() const noexcept { return mapped_; }
   [[nodiscard]] std::uint64_t data_bytes() const noexcept { return data_bytes_; }
 
@@ -129,6 +140,7 @@ class Walker {
 
   friend class MapWalk;
   value::Reader& reader_;
+  const Tree* tree_ = nullptr;
   const Address mapped_;
   const std::uint64_t data_bytes_;
   std::uint64_t blocks_left_, bytes_left_;
