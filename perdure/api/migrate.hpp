@@ -18,6 +18,9 @@
 // Thread safety: values, and functions over their arguments.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,12 +29,35 @@
 
 namespace perdure {
 
+namespace value {
+struct Type;
+}
+
+/// A function of the program that makes a table's rows of one version from those of another one.
+/// perdure::step() makes it (step.hpp).
+struct MigrationStep {
+  std::string table;          ///< the root's field: "users"
+  const value::Type* before;  ///< of the rows that it reads
+  const value::Type* now;     ///< of those that it makes
+  std::shared_ptr<void> (*make_before)();
+  std::shared_ptr<void> (*make_now)();
+  std::function<void(const void* before, void* now)> apply;
+};
+
 /// How a pool of another version of the program is opened: Options::migrate.
 struct Migration {
   /// Opens a pool although the fields of its root type have other names (otherwise they are other
   /// fields: `incompatible`): for a program that has renamed fields and changed no types or places.
   /// The pool gets the new names.
   bool renamed_fields = false;
+  /// Steps for tables whose rows can't become those of the program by themselves. Those of one
+  /// table are chained: rows of version 1 go through the step to version 2 and that to version 3.
+  std::vector<MigrationStep> steps = {};
+  /// How many rows one transaction rewrites or indexes; at least 1.
+  std::uint64_t batch = 1000;
+  /// Called on the opening's thread after each batch of rows that were looked at, with the table
+  /// and their number so far.
+  std::function<void(const std::string& table, std::uint64_t rows)> progress = {};
 };
 
 /// What opening a pool with a root type would do.

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "perdure/api/layout.hpp"
+#include "perdure/api/row_steps.hpp"
 #include "perdure/api/type_changes.hpp"
 #include "perdure/base/signals.hpp"
 #include "perdure/pool/catalog.hpp"
@@ -99,7 +100,9 @@ Status plan_opening(const std::string& path, const Options& options, const RootT
   for (const std::string& layout : catalog.layouts)
     if (layout != root.text())
       if (Status s = add_shapes(layout); !s.ok()) return s;
-  opened.plan = make_plan(catalog.layouts.front(), root, options.migrate.renamed_fields);
+  if (Status s = add_shapes(options.migrate.steps); !s.ok()) return s;
+  opened.plan = make_plan(catalog.layouts.front(), root, options.migrate);
+  opened.plan.migrate = options.migrate;
   if (!opened.plan.said.refusals.empty()) return refused(path, root, catalog, opened.plan);
   if (opened.file->read_only() && !opened.plan.same())
     return failure(Code::incompatible, path,
@@ -109,6 +112,16 @@ Status plan_opening(const std::string& path, const Options& options, const RootT
                    {}, "open it once for writing");
   // What an earlier version retired or dropped is not gone before its work is done.
   if (catalog.pending && !opened.plan.same()) return unfinished(path);
+  if (catalog.pending && catalog.layouts.size() > 1) {
+    // Rows may be half way: the steps must be there again.
+    Plan began = make_plan(catalog.layouts[1], root, options.migrate);
+    if (!began.said.refusals.empty())
+      return failure(Code::incompatible, path,
+                     "a pool whose change to this version of the program is not finished. Without "
+                     "the steps that it began with, " +
+                         refusals_text(began.said.refusals),
+                     {}, "open it with these steps");
+  }
   if (opened.file->read_only() && catalog.pending)
     return failure(Code::read_only, path,
                    "a pool whose change to this version of the program is not finished", {},
@@ -147,7 +160,7 @@ Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root
     if (catalog->layouts.empty())
       return failure(Code::incompatible, path, "a pool without a catalog", "one that has it",
                      "a pool that was made before opens with an equal layout only");
-    MigrationPlan plan = make_plan(catalog->layouts.front(), root, migrate.renamed_fields).said;
+    MigrationPlan plan = make_plan(catalog->layouts.front(), root, migrate).said;
     if (catalog->pending && !(plan.changes.empty() && plan.refusals.empty()))
       return unfinished(path);
     if (catalog->pending)

@@ -8,8 +8,10 @@
 
 #include "perdure/api/layout.hpp"
 #include "perdure/api/layout_lines.hpp"
+#include "perdure/api/row_steps.hpp"
 #include "perdure/api/switch.hpp"
 #include "perdure/api/type_changes.hpp"
+#include "perdure/value/parse.hpp"
 
 namespace perdure::detail {
 namespace {
@@ -45,10 +47,11 @@ constexpr std::uint64_t part_bytes = 64;
 
 class Planner {
  public:
-  Planner(std::string_view pool, const RootType& program)
+  Planner(std::string_view pool, const RootType& program, const Migration& migrate)
       : old_(pool),
         now_(program.text()),
         said_(program.said),
+        migrate_(migrate),
         types_(old_, now_, program.records) {}
 
   Plan make() {
@@ -66,6 +69,12 @@ class Planner {
     }
     for (std::size_t i = 0; i < used.size(); ++i)
       if (!used[i]) gone(old_.root[i]);
+    for (const MigrationStep& step : migrate_.steps)
+      if (!std::any_of(now_.root.begin(), now_.root.end(), [&](const LayoutLine& line) {
+            return line.path == step.table && line.type.starts_with("table<");
+          }))
+        refuse(step.table + ": there is a step for it, and the program has no such table",
+               "a step names a field of the root that is a table");
     if (plan_.same()) moved();
     return std::move(plan_);
   }
@@ -93,6 +102,23 @@ class Planner {
     }
   }
 
+  // Whether the rows become the program's by its steps. Takes what was found of them then.
+  bool by_steps(const TableText& before, const LayoutLine& to, const TableText& after) {
+    const RowSteps steps(migrate_.steps, to.path);
+    const auto old = value::parse(before.row);
+    const value::Type* const row = types_.of_program(after.row);
+    if (steps.empty() || before.row == after.row || !old || row == nullptr) return false;
+    std::vector<std::string> lost;
+    if (!steps.lead(old->type(), *row, lost)) return false;
+    (void)types_.taken();
+    change(to.path + ": the program's steps make its rows of those in the pool");
+    plan_.pending = true;
+    for (const std::string& field : lost)
+      refuse(to.path + "." + field + ": a step reads it, and perdure_removed gives it up",
+             "take it out of perdure_removed");
+    return true;
+  }
+
   std::size_t index_of(std::string_view path) const {
     return static_cast<std::size_t>(
         std::find_if(old_.root.begin(), old_.root.end(),
@@ -116,6 +142,12 @@ class Planner {
   }
 
   void field(const LayoutLine& from, const LayoutLine& to) {
+    if (from.type != to.type) {
+      TableText before, after;
+      std::string_view old_type = from.type, new_type = to.type;
+      if (before.take(old_type) && after.take(new_type) && old_type.empty() && new_type.empty())
+        return table(from, before, to, after);
+    }
     if (from.bytes == to.bytes && types_.can_stay(from.type, to.type, to.path)) {
       records();
       return copy(from.at, to.at, to.bytes);
@@ -131,10 +163,6 @@ class Planner {
       plan_.moves.push_back({from.at, to.at, from.bytes, to.bytes, from.type[0]});
       return;
     }
-    TableText before, after;
-    std::string_view old_type = from.type, new_type = to.type;
-    if (before.take(old_type) && after.take(new_type) && old_type.empty() && new_type.empty())
-      return table(from, before, to, after);
     if (from.type.find('#') != std::string::npos &&
         without_numbers(from.type) == without_numbers(to.type))
       return refuse(to.path + ": a struct that its pointers lead to has another layout",
@@ -148,7 +176,7 @@ class Planner {
     if (!types_.rows_can_stay(before.row, after.row, to.path))
       refuse(to.path + ": the pool has rows " + before.row + ", the program " + after.row,
              "keep this table, add one of the new row under another name, and copy in updates");
-    records();
+    if (!by_steps(before, to, after)) records();
     const std::string& key = after.parts.front();
     if (before.parts.front() != types_.part_in_pool(before, after, key))
       return refuse(
@@ -232,6 +260,7 @@ class Planner {
 
   const LayoutLines old_, now_;
   const SaidOfBefore& said_;
+  const Migration& migrate_;
   TypeChanges types_;
   Plan plan_;
 };
@@ -251,10 +280,16 @@ std::string without_names(std::string_view text) {
 
 }  // namespace
 
-Plan make_plan(std::string_view pool, const RootType& program, bool renamed_fields) {
+std::string path_at(const RootType& root, std::uint64_t at) {
+  for (const LayoutLine& line : LayoutLines(root.text()).root)
+    if (line.at == at && line.bytes != 0) return line.path;
+  return {};
+}
+
+Plan make_plan(std::string_view pool, const RootType& program, const Migration& migrate) {
   const std::string& text = program.text();
   if (pool == text) return {};
-  if (renamed_fields || program.field_names.empty()) {
+  if (migrate.renamed_fields || program.field_names.empty()) {
     if (without_names(pool) == without_names(text)) {
       Plan plan;
       // A program whose compiler gives no names leaves those of the pool as they are.
@@ -265,7 +300,7 @@ Plan make_plan(std::string_view pool, const RootType& program, bool renamed_fiel
       return plan;
     }
   }
-  Plan plan = Planner(pool, program).make();
+  Plan plan = Planner(pool, program, migrate).make();
   // What differs is no root field: the texts of structs behind pointers that nothing leads to.
   if (plan.same()) plan.said.changes.emplace_back("the layout is written in another way");
   return plan;

@@ -48,13 +48,18 @@ struct Plan {
   std::vector<Move> moves;
   std::vector<NewPart> parts;
   bool pending = false;  ///< work follows the switch
+  Migration migrate;     ///< how that is done
   [[nodiscard]] bool same() const noexcept { return said.changes.empty() && said.refusals.empty(); }
 };
 
 struct RootType;  // layout.hpp
 
-/// Makes the plan for a pool of this named layout. `renamed_fields`: as Migration::renamed_fields.
-[[nodiscard]] Plan make_plan(std::string_view pool, const RootType& program, bool renamed_fields);
+/// Makes the plan for a pool of this named layout.
+[[nodiscard]] Plan make_plan(std::string_view pool, const RootType& program,
+                             const Migration& migrate);
+
+/// The path of the root's field at an offset: "users"; empty where there is none.
+[[nodiscard]] std::string path_at(const RootType& root, std::uint64_t at);
 
 /// migration_plan() without types.
 Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root,

@@ -217,7 +217,7 @@ class TypedPool : public PoolBase {
         pool.change_layout(*plan);
       else if (pool.empty_)
         pool.first_root();
-      if (plan->pending) pool.catch_up();
+      if (plan->pending) pool.catch_up(plan->migrate);
       pool.keep();
       return pool;
     } catch (...) {
@@ -252,7 +252,7 @@ class TypedPool : public PoolBase {
   // pool_evolve.hpp.
   void change_layout(const detail::Plan& plan);
   void refuse_duplicates(const detail::Plan& plan);
-  void catch_up();
+  void catch_up(const Migration& migrate);
 };
 
 /// A pool that is open in this process. `Root` is the struct that the pool begins with. `Engines`

@@ -5,6 +5,7 @@
 // Thread safety: the opening's thread; no other thread has the pool yet.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <type_traits>
 
 #include "perdure/api/pool.hpp"
+#include "perdure/api/row_steps.hpp"
 #include "perdure/api/switch.hpp"
 #include "perdure/pool/format.hpp"
 
@@ -55,14 +57,16 @@ void TypedPool<Derived, Root>::refuse_duplicates(const detail::Plan& plan) {
   std::string problems;
   for (const detail::NewPart& part : plan.parts) {
     if (!part.is_unique) continue;
+    const detail::RowSteps steps(plan.migrate.steps, part.path.substr(0, part.path.rfind('.')));
     view([&](auto& tx, const Root& root) {
       const auto* const old = reinterpret_cast<const std::byte*>(&root);
       detail::each_leaf(root, [&](const auto& field) {
         const auto at = static_cast<std::uint64_t>(
             reinterpret_cast<const std::byte*>(std::addressof(field)) - old);
-        if constexpr (requires { field.shared_values(tx, old, part.path); })
+        if constexpr (requires { field.shared_values(tx, old, part.path, steps); })
           if (at == part.table_to) {
-            const std::uint64_t n = field.shared_values(tx, old + part.table_from, part.path);
+            const std::uint64_t n =
+                field.shared_values(tx, old + part.table_from, part.path, steps);
             if (n != 0)
               problems += (problems.empty() ? "" : "; ") + std::to_string(n) +
                           " rows share their '" + part.path + "' with an earlier row";
@@ -75,11 +79,21 @@ void TypedPool<Derived, Root>::refuse_duplicates(const detail::Plan& plan) {
 
 // Does the work that follows a switch, each batch an update, and takes its mark away (SWITCH-2).
 template <class Derived, class Root>
-void TypedPool<Derived, Root>::catch_up() {
-  constexpr std::uint64_t batch = 1000;
+void TypedPool<Derived, Root>::catch_up(const Migration& migrate) {
+  const std::uint64_t batch = std::max<std::uint64_t>(migrate.batch, 1);
+  const detail::RootType type = detail::root_type<Root>();
   const auto run = [&](auto&& f) { update(Durability::async, [&](auto& tx, Root&) { f(tx); }); };
   detail::each_leaf(root(), [&](auto& field) {
-    if constexpr (requires { field.catch_up(run, batch); }) field.catch_up(run, batch);
+    if constexpr (requires { field.catch_up(run, batch); }) {
+      field.catch_up(run, batch);
+    } else if constexpr (requires { field.catch_up_rows(run, batch); }) {
+      const auto at = static_cast<std::uint64_t>(
+          reinterpret_cast<const std::byte*>(std::addressof(field)) - this->root_);
+      const std::string path = detail::path_at(type, at);
+      field.catch_up_rows(run, batch, detail::RowSteps(migrate.steps, path), [&](std::uint64_t n) {
+        if (migrate.progress) migrate.progress(path, n);
+      });
+    }
   });
   update(Durability::durable, [&](auto& tx, Root&) {
     const std::uint64_t none = 0;

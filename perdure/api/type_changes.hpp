@@ -39,6 +39,8 @@ class TypeChanges {
   /// What the calls before found; empty from then on.
   [[nodiscard]] std::vector<value::Change> taken() { return std::exchange(changes_, {}); }
 
+  /// The program's record or row of this text; null if there is none.
+  [[nodiscard]] const value::Type* of_program(std::string_view text) const;
   /// A part of the program's table, with the names that the members have in the pool's rows.
   std::string part_in_pool(const TableText& before, const TableText& now, const std::string& part);
   /// Whether the members of a part, as part_in_pool() returned it, lie in both rows in one way.
@@ -51,7 +53,6 @@ class TypeChanges {
   bool struct_changes(std::string_view before, std::string_view now, const std::string& path);
   bool record(std::string_view& x, std::string_view& y, const std::string& path);
   bool table(std::string_view& x, std::string_view& y, const std::string& path);
-  const value::Type* of_program(std::string_view text) const;
 
   const LayoutLines &before_, &now_;
   const std::vector<const value::Type*>& records_;

@@ -25,6 +25,7 @@
 
 #include "perdure/api/layout.hpp"
 #include "perdure/api/persistent.hpp"
+#include "perdure/api/row_steps.hpp"
 #include "perdure/container/live_cursor.hpp"
 #include "perdure/container/table_parts.hpp"
 #include "perdure/container/table_row.hpp"
@@ -292,13 +293,16 @@ class alignas(64) table {
   /// Makes the entries that a part does not have yet, and frees those of dropped parts, with up to
   /// `batch` of them in each update; called when the pool is opened. `run(f)` makes f(tx) an
   /// update. Its memory is a list of pointers to the rows.
-  template <class Run>
-  void catch_up(Run&& run, std::uint64_t batch);
+  /// Rows that need it go through `steps` first; `done(n)` is called when n rows are settled.
+  template <class Run, class Done = void (*)(std::uint64_t)>
+  void catch_up_rows(
+      Run&& run, std::uint64_t batch, const detail::RowSteps& steps = {{}, {}},
+      Done&& done = [](std::uint64_t) {});
   /// How many rows of the table at `old`, whose row and key are this table's, share the member that
   /// `path` ends with, with another row before them.
   template <class Tx>
-  [[nodiscard]] std::uint64_t shared_values(Tx& tx, const std::byte* old,
-                                            std::string_view path) const;
+  [[nodiscard]] std::uint64_t shared_values(Tx& tx, const std::byte* old, std::string_view path,
+                                            const detail::RowSteps& steps) const;
 
  private:
   static const value::Type& type() { return value::type_of<T>(); }
@@ -405,7 +409,7 @@ class alignas(64) table {
   }
   // table_catch_up.hpp.
   template <class Tx>
-  Row* settle(Tx& tx, Row* row);
+  Row* settle(Tx& tx, Row* row, const detail::RowSteps& steps);
 
   /// Throws error(exists) if another row than `row`, which is to become `now`, has a unique member
   /// of it. `row` is null for a new one.

@@ -17,37 +17,49 @@
 
 namespace perdure {
 
-// Rewrites a row of an earlier version of T that lacks a member of a part: the entry that the part
-// will have for it must stay right when a later version gives new fields another value. Entries that
-// lead to the row lead to its new address then. Returns it.
+// Rewrites a row of an earlier version of T that needs a step, or that lacks a member of a part:
+// the entry that the part will have for it must stay right when a later version gives new fields
+// another value. Entries that lead to the row lead to its new address then. Returns it.
 template <class T, class Key, class... Others>
 template <class Tx>
-detail::row* table<T, Key, Others...>::settle(Tx& tx, Row* row) {
+detail::row* table<T, Key, Others...>::settle(Tx& tx, Row* row, const detail::RowSteps& steps) {
   value::WriterOver<Tx> writer(tx);
   if (value::record::is_of(writer, type(), &row->record)) return row;
+  const bool by_step = steps.needed(writer, type(), &row->record);
   bool whole = true;
   parts_.each([&]<class Part>(const Part&) {
     if constexpr (!detail::is_dropped<Part>)
       whole = whole && Part::all_in(writer, type(), &row->record);
   });
-  if (whole) return row;
-  const T value = detail::row_ref<T, Tx>(tx, row).value();
+  if (whole && !by_step) return row;
+  // The members that entries are made of have the value that they had when these were made.
+  T old{}, now{};
+  value::record::read_for_step(writer, type(), &row->record, std::addressof(old));
+  steps.read(writer, type(), &row->record, std::addressof(now));
   std::uint64_t number = 0;
   tx.read_bytes(&number, &row->number, sizeof number);
-  auto* const now = reinterpret_cast<Row*>(value::record::assign_behind(
-      writer, type(), reinterpret_cast<std::byte*>(row), std::addressof(value)));
-  parts_.each([&](auto& part) {
-    if (!part.holds(value)) return;
-    const auto& entry = part.key_of(value, number);
-    const auto found = part.rows.find(tx, entry);
-    if (found && *found == row) part.rows.put(tx, entry, now);
+  auto* const kept = reinterpret_cast<Row*>(value::record::assign_behind(
+      writer, type(), reinterpret_cast<std::byte*>(row), std::addressof(now)));
+  parts_.each([&]<class Part>(Part& part) {
+    if (!part.holds(old)) return;
+    const auto &before = part.key_of(old, number), &after = part.key_of(now, number);
+    const auto found = part.rows.find(tx, before);
+    if (!found || *found != row) return;  // it gets its entry later
+    if (part.holds(now) && detail::same_key(before, after)) {
+      part.rows.put(tx, before, kept);
+      return;
+    }
+    part.rows.erase(tx, before);
+    if (part.holds(now) && !part.rows.insert(tx, after, kept))
+      detail::throw_not_unique(Part::names());
   });
-  return now;
+  return kept;
 }
 
 template <class T, class Key, class... Others>
-template <class Run>
-void table<T, Key, Others...>::catch_up(Run&& run, std::uint64_t batch) {
+template <class Run, class Done>
+void table<T, Key, Others...>::catch_up_rows(Run&& run, std::uint64_t batch,
+                                             const detail::RowSteps& steps, Done&& done) {
   std::vector<Row*> rows;  // nobody else has the pool yet
   run([&](auto& tx) {
     rows.clear();
@@ -60,9 +72,10 @@ void table<T, Key, Others...>::catch_up(Run&& run, std::uint64_t batch) {
     std::vector<Row*> settled;
     run([&](auto& tx) {
       settled.clear();  // it may be run again
-      for (std::size_t i = 0; i < n; ++i) settled.push_back(settle(tx, rows[from + i]));
+      for (std::size_t i = 0; i < n; ++i) settled.push_back(settle(tx, rows[from + i], steps));
     });
     std::copy(settled.begin(), settled.end(), rows.begin() + static_cast<std::ptrdiff_t>(from));
+    done(from + n);
   }
   parts_.each([&]<class Part>(Part& part) {
     if constexpr (detail::is_dropped<Part>) {
@@ -88,7 +101,8 @@ void table<T, Key, Others...>::catch_up(Run&& run, std::uint64_t batch) {
 template <class T, class Key, class... Others>
 template <class Tx>
 std::uint64_t table<T, Key, Others...>::shared_values(Tx& tx, const std::byte* old,
-                                                      std::string_view path) const {
+                                                      std::string_view path,
+                                                      const detail::RowSteps& steps) const {
   const std::string_view name = path.substr(path.rfind('.') + 1);
   const auto& rows = reinterpret_cast<const table*>(old)->parts_.first.rows;
   std::uint64_t shared = 0;
@@ -103,7 +117,9 @@ std::uint64_t table<T, Key, Others...>::shared_values(Tx& tx, const std::byte* o
       };
       std::unordered_set<Entry, decltype(hash), decltype(same)> seen(16, hash, same);
       for (auto at = rows.begin(tx); at; at.next(tx)) {
-        const T value = detail::row_ref<T, Tx>(tx, at.value(tx)).value();
+        T value{};
+        value::ReaderOver<Tx> reader(tx);
+        steps.read(reader, value::type_of<T>(), &at.value(tx)->record, std::addressof(value));
         if (part.holds(value) && !seen.insert(Part::key_of(value, 0)).second) ++shared;
       }
     }

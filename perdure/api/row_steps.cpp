@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/api/row_steps.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+#include "perdure/value/convert.hpp"
+#include "perdure/value/shapes.hpp"
+
+namespace perdure::detail {
+namespace {
+
+using value::Need;
+using value::Type;
+
+bool by_itself(const Type& from, const Type& to) {
+  return from.shape == to.shape || value::compare(from, to).need() == Need::nothing;
+}
+
+/// Records in DRAM: what one step made, for the next one to read by the names of its fields.
+class Scratch final : public value::Writer {
+ public:
+  void read_bytes(void* to, const void* from, std::size_t n) override { std::memcpy(to, from, n); }
+  void expect(const void*, std::size_t) override {}
+  void write_bytes(void* to, const void* from, std::size_t n) override { std::memcpy(to, from, n); }
+  std::byte* alloc(std::size_t n) override {
+    return blocks_.emplace_back(std::make_unique<std::byte[]>(n)).get();
+  }
+  void free(void*) override {}
+
+ private:
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;
+};
+
+}  // namespace
+
+RowSteps::RowSteps(const std::vector<MigrationStep>& all, std::string_view table) {
+  for (const MigrationStep& one : all)
+    if (one.table == table) steps_.push_back(&one);
+}
+
+// Null: none is needed, or none leads on.
+const MigrationStep* RowSteps::next(const Type& from, const Type& to) const {
+  if (from.shape == to.shape) return nullptr;
+  for (const MigrationStep* one : steps_)
+    if (one->before->shape == from.shape) return one;
+  if (by_itself(from, to)) return nullptr;
+  const auto found = std::find_if(steps_.rbegin(), steps_.rend(), [&](const MigrationStep* one) {
+    return by_itself(from, *one->before);
+  });
+  return found == steps_.rend() ? nullptr : *found;
+}
+
+bool RowSteps::lead(const Type& from, const Type& to, std::vector<std::string>& lost) const {
+  const Type* at = &from;
+  for (std::size_t n = 0; n <= steps_.size(); ++n) {
+    const MigrationStep* const one = next(*at, to);
+    if (one == nullptr) return n != 0 && by_itself(*at, to);
+    for (const value::Part& part : one->before->parts)
+      if (std::find(one->now->removed.begin(), one->now->removed.end(), part.name) !=
+          one->now->removed.end())
+        lost.emplace_back(part.name);
+    at = one->now;
+  }
+  return false;  // the steps lead in a circle
+}
+
+bool RowSteps::needed(value::Reader& tx, const Type& type, const value::record* from) const {
+  std::uint64_t shape = 0;
+  tx.read_bytes(&shape, from, sizeof shape);
+  if (shape == type.shape || steps_.empty()) return false;
+  const Type* const lies = value::shapes::find(shape);
+  return lies != nullptr && next(*lies, type) != nullptr;
+}
+
+void RowSteps::read(value::Reader& tx, const Type& type, const value::record* from,
+                    void* object) const {
+  if (!needed(tx, type, from)) return value::record::read(tx, type, from, object);
+  std::uint64_t shape = 0;
+  tx.read_bytes(&shape, from, sizeof shape);
+  const Type* at = value::shapes::find(shape);
+  std::unique_ptr<Scratch> scratch;
+  value::Reader* reader = &tx;
+  // lead() said that they end.
+  for (const MigrationStep* one = next(*at, type); one != nullptr; one = next(*at, type)) {
+    const std::shared_ptr<void> before = one->make_before(), now = one->make_now();
+    value::record::read(*reader, *one->before, from, before.get());
+    value::record::read_for_step(*reader, *one->now, from, now.get());
+    one->apply(before.get(), now.get());
+    auto made = std::make_unique<Scratch>();
+    from = value::record::make(*made, *one->now, now.get());
+    scratch = std::move(made);
+    reader = scratch.get();
+    at = one->now;
+  }
+  value::record::read(*reader, type, from, object);
+}
+
+Status add_shapes(const std::vector<MigrationStep>& steps) {
+  for (const MigrationStep& one : steps)
+    for (const Type* type : {one.before, one.now})
+      if (Status s = value::shapes::add(value::text_of(*type)); !s.ok()) return s;
+  return {};
+}
+
+}  // namespace perdure::detail

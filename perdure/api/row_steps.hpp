@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// RowSteps: how rows of an earlier version become the program's by its steps.
+//
+// A row goes through the step that reads its own layout, or else through the last one whose rows it
+// can become by itself, and on from there, until it is the program's or becomes that by itself.
+// Thread safety: that of the transaction. Errors: those of Tx, of value::record, and of the steps.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perdure/api/migrate.hpp"
+#include "perdure/base/status.hpp"
+#include "perdure/value/access.hpp"
+#include "perdure/value/record.hpp"
+#include "perdure/value/type.hpp"
+
+namespace perdure::detail {
+
+class RowSteps {
+ public:
+  /// Those of `all` that are for this table. They must outlive this object.
+  RowSteps(const std::vector<MigrationStep>& all, std::string_view table);
+
+  [[nodiscard]] bool empty() const noexcept { return steps_.empty(); }
+  /// Whether rows of one type become those of another one by one of these steps, or several. Adds to `lost` the fields
+  /// that a step of the way reads, and that its perdure_removed gives up.
+  [[nodiscard]] bool lead(const value::Type& from, const value::Type& to,
+                          std::vector<std::string>& lost) const;
+  /// Whether a record needs a step to become one of `type`.
+  [[nodiscard]] bool needed(value::Reader& tx, const value::Type& type,
+                            const value::record* from) const;
+  /// Gives a value-initialised object the record's value, through the steps that it needs.
+  void read(value::Reader& tx, const value::Type& type, const value::record* from,
+            void* object) const;
+
+ private:
+  [[nodiscard]] const MigrationStep* next(const value::Type& from, const value::Type& to) const;
+  std::vector<const MigrationStep*> steps_;
+};
+
+/// Adds the rows of all steps to the book of shapes.
+Status add_shapes(const std::vector<MigrationStep>& steps);
+
+}  // namespace perdure::detail

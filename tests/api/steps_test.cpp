@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Steps: functions of the program that make version 2's rows of version 1's, in batches that go on
+// after they were cut short.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "perdure/perdure.hpp"
+#include "tests/medium/scratch.hpp"
+
+namespace perdure {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+namespace v1 {
+struct User {
+  std::uint64_t id = 0;
+  std::string name, mail;
+  std::int32_t age = 0;
+};
+struct Root {
+  table<User, key<&User::id>, unique<&User::mail>> users;
+};
+}  // namespace v1
+
+namespace v2 {  // name becomes two; mail is written in small letters; an index over what is new
+struct User {
+  std::uint64_t id = 0;
+  std::string first, last, mail;
+  std::int64_t age = 0;
+};
+struct Root {
+  table<User, key<&User::id>, unique<&User::mail>, indexed<&User::last>> users;
+};
+}  // namespace v2
+
+namespace v3 {
+struct User {
+  std::uint64_t id = 0;
+  std::string mail, whole;
+  std::int64_t age = 0;
+  bool adult = false;
+};
+struct Root {
+  table<User, key<&User::id>, unique<&User::mail>, indexed<&User::whole>> users;
+};
+}  // namespace v3
+
+Options small() {
+  Options options;
+  options.creation.max_size = 256 << 20;
+  options.creation.log_size = 4 << 20;
+  return options;
+}
+
+MigrationStep to_v2() {
+  return step<v1::User, v2::User>("users", [](const v1::User& before, v2::User& now) {
+    const auto space = before.name.find(' ');
+    now.first = before.name.substr(0, space);
+    now.last = before.name.substr(space + 1);
+    now.mail[0] = 'm';
+  });
+}
+MigrationStep to_v3() {
+  return step<v2::User, v3::User>("users", [](const v2::User& before, v3::User& now) {
+    now.whole = before.last + ", " + before.first;
+    now.adult = before.age >= 18;
+  });
+}
+
+v1::User user(std::uint64_t i) {
+  return {i, "F" + std::to_string(i) + " L" + std::to_string(i % 5), "M" + std::to_string(i),
+          static_cast<std::int32_t>(i % 40)};
+}
+
+constexpr std::uint64_t many = 500;
+
+class Steps : public ::testing::Test {
+ protected:
+  void fill() const {
+    auto pool = Pool<v1::Root>::open(path, small());
+    pool.update([&](auto& tx, v1::Root& r) {
+      for (std::uint64_t i = 0; i < many; ++i) r.users.insert(tx, user(i));
+    });
+  }
+  static void expect_v2(Pool<v2::Root>& pool) {
+    EXPECT_EQ(pool.check().problems, Lines{});
+    pool.view([&](auto& tx, const v2::Root& r) {
+      EXPECT_EQ(r.users.size(tx), many);
+      for (std::uint64_t i = 0; i < many; ++i) {
+        const auto found = r.users.one<&v2::User::mail>(tx, "m" + std::to_string(i));
+        ASSERT_TRUE(found.has_value()) << i;
+        EXPECT_EQ(found->id, i);
+        EXPECT_EQ(found->first, "F" + std::to_string(i));
+        EXPECT_EQ(found->last, "L" + std::to_string(i % 5));
+        EXPECT_EQ(found->age, static_cast<std::int64_t>(i % 40));
+        EXPECT_FALSE(r.users.one<&v2::User::mail>(tx, "M" + std::to_string(i)).has_value());
+      }
+      std::uint64_t n = 0;
+      for (const v2::User u : r.users.by<&v2::User::last>(tx, "L3")) n += u.last == "L3" ? 1U : 0U;
+      EXPECT_EQ(n, many / 5);
+    });
+  }
+
+  medium::testing::Scratch scratch;
+  const std::string path = scratch.path("pool");
+};
+
+TEST_F(Steps, RowsAreMadeOfTheirEarlierOnes) {
+  fill();
+  Options options = small();
+  options.migrate.steps = {to_v2()};
+  options.migrate.batch = 70;
+  std::vector<std::uint64_t> progress;
+  options.migrate.progress = [&](const std::string& table, std::uint64_t rows) {
+    EXPECT_EQ(table, "users");
+    progress.push_back(rows);
+  };
+  EXPECT_EQ(migration_plan<v2::Root>(path, options.migrate).value().changes,
+            (Lines{"users: the program's steps make its rows of those in the pool",
+                   "users: index last is new, its entries are made"}));
+  {
+    auto pool = Pool<v2::Root>::open(path, options);
+    expect_v2(pool);
+  }
+  EXPECT_EQ(progress, (std::vector<std::uint64_t>{70, 140, 210, 280, 350, 420, 490, 500}));
+  auto pool = Pool<v2::Root>::open(path, small());  // the step is not needed any more
+  expect_v2(pool);
+}
+
+TEST_F(Steps, WithoutAStepItIsRefused) {
+  fill();
+  EXPECT_EQ(migration_plan<v2::Root>(path).value().refusals.size(), 1U);
+  const Status s = Pool<v2::Root>::try_open(path, small()).status();
+  EXPECT_EQ(s.code(), Code::incompatible);
+  EXPECT_NE(s.message().find("users.name: found in the pool, not in the program"),
+            std::string::npos)
+      << s.message();
+  EXPECT_TRUE(Pool<v1::Root>::try_open(path, small()).ok());
+}
+
+TEST_F(Steps, TwoStepsAreChained) {
+  fill();
+  Options options = small();
+  options.migrate.steps = {to_v3(), to_v2()};
+  auto pool = Pool<v3::Root>::open(path, options);
+  EXPECT_EQ(pool.check().problems, Lines{});
+  pool.view([&](auto& tx, const v3::Root& r) {
+    for (std::uint64_t i = 0; i < many; ++i) {
+      const auto found = r.users.find(tx, i);
+      ASSERT_TRUE(found.has_value());
+      EXPECT_EQ(found->whole, "L" + std::to_string(i % 5) + ", F" + std::to_string(i));
+      EXPECT_EQ(found->mail, "m" + std::to_string(i));
+      EXPECT_EQ(found->adult, i % 40 >= 18);
+    }
+  });
+}
+
+TEST_F(Steps, AStepForNoTableIsRefused) {
+  fill();
+  Options options = small();
+  options.migrate.steps = {to_v2()};
+  options.migrate.steps[0].table = "user";
+  const Lines found = migration_plan<v2::Root>(path, options.migrate).value().refusals;
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[1],
+            "user: there is a step for it, and the program has no such table (a step "
+            "names a field of the root that is a table)");
+}
+
+// A step that throws after some batches leaves a pool that only the same steps open.
+TEST_F(Steps, WhatWasCutShortGoesOn) {
+  fill();
+  Options options = small();
+  options.migrate.batch = 50;
+  int calls = 0;
+  options.migrate.steps = {to_v2()};
+  const auto apply = options.migrate.steps[0].apply;
+  options.migrate.steps[0].apply = [&](const void* before, void* now) {
+    if (++calls == 230) throw std::runtime_error("cut short");
+    apply(before, now);
+  };
+  EXPECT_THROW((void)Pool<v2::Root>::try_open(path, options), std::runtime_error);
+  const Status without = Pool<v2::Root>::try_open(path, small()).status();
+  EXPECT_EQ(without.code(), Code::incompatible);
+  EXPECT_NE(without.message().find("Without the steps that it began with"), std::string::npos)
+      << without.message();
+  const Status older = Pool<v1::Root>::try_open(path, small()).status();
+  EXPECT_EQ(older.code(), Code::incompatible) << older.message();
+  options.migrate.steps = {to_v2()};
+  std::uint64_t again = 0;
+  const auto whole = options.migrate.steps[0].apply;
+  options.migrate.steps[0].apply = [&](const void* before, void* now) {
+    ++again;
+    whole(before, now);
+  };
+  auto pool = Pool<v2::Root>::open(path, options);
+  expect_v2(pool);
+  EXPECT_EQ(again, many - 200) << "the batches that were durable were done again";
+}
+
+namespace both {
+struct User {
+  std::uint64_t id = 0;
+  std::string first, last, mail;
+  std::int64_t age = 0;
+  static constexpr std::string_view perdure_removed[] = {"name"};
+};
+struct Root {
+  table<User, key<&User::id>, unique<&User::mail>> users;
+};
+}  // namespace both
+
+TEST_F(Steps, AFieldThatAStepReadsMustNotBeGivenUp) {
+  fill();
+  Options options = small();
+  options.migrate.steps = {step<v1::User, both::User>("users", [](const auto&, auto&) {})};
+  EXPECT_EQ(migration_plan<both::Root>(path, options.migrate).value().refusals,
+            Lines{"users.name: a step reads it, and perdure_removed gives it up (take it out of "
+                  "perdure_removed)"});
+}
+
+}  // namespace
+}  // namespace perdure
