@@ -16,7 +16,7 @@
 #include "perdure/api/persistent.hpp"
 #include "perdure/api/pool.hpp"
 #include "perdure/api/receipt.hpp"
-#include "perdure/api/step.hpp"
+#include "perdure/evolve/step.hpp"
 #include "perdure/api/tx.hpp"
 #include "perdure/container/box.hpp"
 #include "perdure/container/hash_map.hpp"

@@ -11,8 +11,6 @@
 #include <thread>
 
 #include "perdure/api/layout.hpp"
-#include "perdure/api/row_steps.hpp"
-#include "perdure/api/type_changes.hpp"
 #include "perdure/base/signals.hpp"
 #include "perdure/pool/catalog.hpp"
 #include "perdure/pool/heap.hpp"

@@ -7,7 +7,8 @@
 // its bytes are moved. A number may become wider. A container's own bytes may be moved, since no
 // block points back to them. A table may get and lose indexes. Everything else that would change
 // or lose data is refused, and all refusals are named at once.
-// Thread safety: pure functions.
+// perdure/evolve has the code, since it compares values.
+// Thread safety: pure functions, and add_shapes() from any thread.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +58,13 @@ struct RootType;  // layout.hpp
 /// Makes the plan for a pool of this named layout.
 [[nodiscard]] Plan make_plan(std::string_view pool, const RootType& program,
                              const Migration& migrate);
+
+/// Adds the layouts of the records in a pool's layout text to the process's book of shapes. Error:
+/// `incompatible`, where two layouts have one shape. A text that is damaged is left out: a record
+/// that it would describe is then refused when it is read.
+Status add_shapes(std::string_view layout);
+/// Adds the rows of all steps to the book of shapes.
+Status add_shapes(const std::vector<MigrationStep>& steps);
 
 /// The path of the root's field at an offset: "users"; empty where there is none.
 [[nodiscard]] std::string path_at(const RootType& root, std::uint64_t at);

@@ -4,6 +4,7 @@
 //
 // A row goes through the step that reads its own layout, or else through the last one whose rows it
 // can become by itself, and on from there, until it is the program's or becomes that by itself.
+// perdure/evolve has the code.
 // Thread safety: that of the transaction. Errors: those of Tx, of value::record, and of the steps.
 #pragma once
 
@@ -12,12 +13,15 @@
 #include <vector>
 
 #include "perdure/api/migrate.hpp"
-#include "perdure/base/status.hpp"
-#include "perdure/value/access.hpp"
-#include "perdure/value/record.hpp"
-#include "perdure/value/type.hpp"
 
-namespace perdure::detail {
+namespace perdure {
+
+namespace value {
+class Reader;
+struct record;
+}  // namespace value
+
+namespace detail {
 
 class RowSteps {
  public:
@@ -25,8 +29,8 @@ class RowSteps {
   RowSteps(const std::vector<MigrationStep>& all, std::string_view table);
 
   [[nodiscard]] bool empty() const noexcept { return steps_.empty(); }
-  /// Whether rows of one type become those of another one by one of these steps, or several. Adds to `lost` the fields
-  /// that a step of the way reads, and that its perdure_removed gives up.
+  /// Whether rows of one type become those of another one by one of these steps, or several. Adds
+  /// to `lost` the fields that a step of the way reads, and that its perdure_removed gives up.
   [[nodiscard]] bool lead(const value::Type& from, const value::Type& to,
                           std::vector<std::string>& lost) const;
   /// Whether a record needs a step to become one of `type`.
@@ -41,7 +45,5 @@ class RowSteps {
   std::vector<const MigrationStep*> steps_;
 };
 
-/// Adds the rows of all steps to the book of shapes.
-Status add_shapes(const std::vector<MigrationStep>& steps);
-
-}  // namespace perdure::detail
+}  // namespace detail
+}  // namespace perdure

@@ -8,9 +8,9 @@
 // pending work are written by one transaction: after a crash the pool has the old layout with all
 // of its data, or the new one with all of it.
 // SWITCH-2: what the program still has to do after the switch (rows that need a step, entries of a
-// new index, elements of a retired container) can be seen in the data itself, and the catalog's mark
-// stays until all of it is durable: an opening that is cut short at any point is followed by one
-// that goes on.
+// new index, elements of a retired container) can be seen in the data itself, and the catalog's
+// mark stays until all of it is durable: an opening that is cut short at any point is followed by
+// one that goes on.
 // Thread safety: the opening's thread; no other thread has the pool yet.
 #pragma once
 

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/value/renamed.hpp"
+#include "perdure/api/renamed.hpp"
 
 namespace perdure::value {
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The names of a root type's fields: if two fields of one type change places, opening is refused
-// with both lists, and the file does not change (a pool with a catalog is another matter); a renamed field opens when the program says so; a
-// pool without names opens by its layout and gets them at the next clean close.
+// with both lists, and the file does not change; a renamed field opens when the program says so; a
+// pool without names opens by its layout and gets them at the next clean close. Pools with a catalog
+// find fields by their names: evolve_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cstdint>

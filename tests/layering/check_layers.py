@@ -38,6 +38,8 @@ LAYERS = {
     "container": (7, ("api", "value"),
                   "vector, string, hash_map, map, rb_tree, list, queue, box, table, set, hash_set, "
                   "multimap, deque, priority_queue, hooked_list"),
+    "evolve": (7, ("base", "api", "value"),
+               "version 2 of a program: what changes in a pool, and the program's steps"),
     "inspect": (8, ("base", "pool", "api", "value"),
                 "a pool of any program, read by its layout text at run time"),
 }

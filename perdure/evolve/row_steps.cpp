@@ -6,8 +6,12 @@
 #include <cstring>
 #include <memory>
 
+#include "perdure/api/plan.hpp"
+#include "perdure/value/access.hpp"
 #include "perdure/value/convert.hpp"
+#include "perdure/value/record.hpp"
 #include "perdure/value/shapes.hpp"
+#include "perdure/value/type.hpp"
 
 namespace perdure::detail {
 namespace {

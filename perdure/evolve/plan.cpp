@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "perdure/api/layout.hpp"
-#include "perdure/api/layout_lines.hpp"
 #include "perdure/api/row_steps.hpp"
 #include "perdure/api/switch.hpp"
-#include "perdure/api/type_changes.hpp"
+#include "perdure/evolve/layout_lines.hpp"
+#include "perdure/evolve/type_changes.hpp"
 #include "perdure/value/parse.hpp"
 
 namespace perdure::detail {

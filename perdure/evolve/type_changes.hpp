@@ -16,8 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/api/layout_lines.hpp"
-#include "perdure/base/status.hpp"
+#include "perdure/evolve/layout_lines.hpp"
 #include "perdure/value/convert.hpp"
 #include "perdure/value/type.hpp"
 
@@ -59,10 +58,5 @@ class TypeChanges {
   std::map<std::pair<std::string, std::string>, bool> known_;
   std::vector<value::Change> changes_;
 };
-
-/// Adds the layouts of the records in a pool's layout text to the process's book of shapes. Error:
-/// `incompatible`, where two layouts have one shape. A text that is damaged is left out: a record
-/// that it would describe is then refused when it is read.
-Status add_shapes(std::string_view layout);
 
 }  // namespace perdure::detail

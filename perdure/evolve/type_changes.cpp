@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/api/type_changes.hpp"
+#include "perdure/evolve/type_changes.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include "perdure/api/plan.hpp"
 #include "perdure/value/parse.hpp"
 #include "perdure/value/shapes.hpp"
 

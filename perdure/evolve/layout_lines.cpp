@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/api/layout_lines.hpp"
+#include "perdure/evolve/layout_lines.hpp"
 
 #include <algorithm>
 #include <cstdlib>
