@@ -16,7 +16,6 @@
 #include "perdure/api/persistent.hpp"
 #include "perdure/api/pool.hpp"
 #include "perdure/api/receipt.hpp"
-#include "perdure/evolve/step.hpp"
 #include "perdure/api/tx.hpp"
 #include "perdure/container/box.hpp"
 #include "perdure/container/hash_map.hpp"
@@ -28,3 +27,4 @@
 #include "perdure/container/string.hpp"
 #include "perdure/container/table.hpp"
 #include "perdure/container/vector.hpp"
+#include "perdure/evolve/step.hpp"
