@@ -36,7 +36,8 @@ struct Move {
   char number = 'u';  ///< then the kind of the old number: u, i or f
 };
 
-/// A part that a table gets: its entries are made after the switch.
+/// A part that a table gets, whose entries are made after the switch; or a unique one that it has,
+/// and whose members a step may change.
 struct NewPart {
   std::uint64_t table_from, table_to;  ///< the table in the old and in the new root object
   std::string path;                    ///< "users.mail"

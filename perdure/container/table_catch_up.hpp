@@ -107,21 +107,33 @@ std::uint64_t table<T, Key, Others...>::shared_values(Tx& tx, const std::byte* o
   const auto& rows = reinterpret_cast<const table*>(old)->parts_.first.rows;
   std::uint64_t shared = 0;
   parts_.each([&]<class Part>(const Part& part) {
-    if constexpr (Part::is_unique && !std::is_same_v<Part, KeyPart>) {
+    if constexpr (Part::is_unique && !detail::is_dropped<Part>) {
       if (Part::names() != name) return;
       using Entry = typename Part::entry;
-      const value::Type& type = value::type_of<Entry>();
-      const auto hash = [&](const Entry& m) { return value::hash_of(type, std::addressof(m)); };
-      const auto same = [&](const Entry& a, const Entry& b) {
-        return value::same(type, std::addressof(a), std::addressof(b));
+      const value::Type& entry_type = value::type_of<Entry>();
+      const auto hash = [&](const Entry& m) {
+        return value::hash_of(entry_type, std::addressof(m));
       };
-      std::unordered_set<Entry, decltype(hash), decltype(same)> seen(16, hash, same);
+      const auto same = [&](const Entry& a, const Entry& b) {
+        return value::same(entry_type, std::addressof(a), std::addressof(b));
+      };
+      // A new entry must differ from those that other rows have before their own step, too: rows
+      // go through it one after the other.
+      std::unordered_set<Entry, decltype(hash), decltype(same)> before(16, hash, same),
+          after(16, hash, same);
+      value::ReaderOver<Tx> reader(tx);
       for (auto at = rows.begin(tx); at; at.next(tx)) {
-        T value{};
-        value::ReaderOver<Tx> reader(tx);
-        steps.read(reader, value::type_of<T>(), &at.value(tx)->record, std::addressof(value));
-        if (part.holds(value) && !seen.insert(Part::key_of(value, 0)).second) ++shared;
+        const value::record* const record = &at.value(tx)->record;
+        T was{}, now{};
+        value::record::read_for_step(reader, type(), record, std::addressof(was));
+        steps.read(reader, type(), record, std::addressof(now));
+        const bool had = Part::all_in(reader, type(), record) && part.holds(was);
+        const bool has = part.holds(now);
+        if (has && !after.insert(Part::key_of(now, 0)).second) ++shared;
+        if (had && !(has && detail::same_key(Part::key_of(was, 0), Part::key_of(now, 0))))
+          before.insert(Part::key_of(was, 0));
       }
+      for (const Entry& one : before) shared += after.contains(one) ? 1U : 0U;
     }
   });
   return shared;

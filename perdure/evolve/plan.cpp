@@ -176,7 +176,8 @@ class Planner {
     if (!types_.rows_can_stay(before.row, after.row, to.path))
       refuse(to.path + ": the pool has rows " + before.row + ", the program " + after.row,
              "keep this table, add one of the new row under another name, and copy in updates");
-    if (!by_steps(before, to, after)) records();
+    const bool stepped = by_steps(before, to, after);
+    if (!stepped) records();
     const std::string& key = after.parts.front();
     if (before.parts.front() != types_.part_in_pool(before, after, key))
       return refuse(
@@ -202,17 +203,18 @@ class Planner {
         refuse(to.path + ": the members of '" + after.parts[i] + "' have other types",
                "keep these members and add others, with another index");
       const std::uint64_t place = to.at + part_bytes * (i + 1);
+      // "unique a+b", and maybe ":" and their types.
+      const std::string& mine = after.parts[i];
+      const std::string members = mine.substr(0, mine.find(':')).substr(mine.find(' ') + 1);
+      const bool is_unique = i == 0 || part.starts_with("unique ");
+      if (at == before.parts.end() ? was == part : stepped && is_unique)
+        plan_.parts.push_back({from.at, to.at, to.path + "." + members, is_unique});
       if (at != before.parts.end()) {
         copy(from.at + part_bytes * static_cast<std::uint64_t>(at - before.parts.begin() + 1),
              place, part_bytes);
       } else if (was == part) {
         change(to.path + ": " + after.parts[i] + " is new, its entries are made");
         plan_.pending = true;
-        // "unique a+b", and maybe ":" and their types.
-        const std::string& mine = after.parts[i];
-        const std::string members = mine.substr(0, mine.find(':')).substr(mine.find(' ') + 1);
-        plan_.parts.push_back(
-            {from.at, to.at, to.path + "." + members, part.starts_with("unique ")});
       }
     }
     for (const std::string& part : before.parts) {

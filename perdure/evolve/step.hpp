@@ -20,9 +20,10 @@ namespace perdure {
 /// A step for Migration::steps. `f(const Before&, Now&)` is called for each row of the table that
 /// an earlier version wrote. The fields of `now` that Before has under the same name, or under the
 /// one that Now's perdure_renamed lists, and in a type that becomes theirs by itself, have their
-/// values; the others have their initialisers'. It may be called again for one row, after a crash
-/// or a conflict: it must depend on the row alone. What it throws ends the opening; the next one
-/// goes on.
+/// values; the others have their initialisers'. It is called more than once for one row: before the
+/// switch for each unique member, and again after a crash or a conflict. It must depend on the row
+/// alone. What it throws ends the opening: before the switch, nothing was changed; after it, the
+/// next opening goes on.
 template <class Before, class Now, class F>
 [[nodiscard]] MigrationStep step(std::string table, F f) {
   return {std::move(table),

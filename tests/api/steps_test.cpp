@@ -182,7 +182,8 @@ TEST_F(Steps, WhatWasCutShortGoesOn) {
   options.migrate.steps = {to_v2()};
   const auto apply = options.migrate.steps[0].apply;
   options.migrate.steps[0].apply = [&](const void* before, void* now) {
-    if (++calls == 230) throw std::runtime_error("cut short");
+    // Before the switch each row goes through its step for each of its unique members.
+    if (++calls == 2 * static_cast<int>(many) + 230) throw std::runtime_error("cut short");
     apply(before, now);
   };
   EXPECT_THROW((void)Pool<v2::Root>::try_open(path, options), std::runtime_error);
@@ -202,6 +203,28 @@ TEST_F(Steps, WhatWasCutShortGoesOn) {
   auto pool = Pool<v2::Root>::open(path, options);
   expect_v2(pool);
   EXPECT_EQ(again, many - 200) << "the batches that were durable were done again";
+}
+
+// What a step makes of rows must be unique, in whatever order they are made. It is known before
+// anything is changed.
+TEST_F(Steps, RowsThatWouldShareAUniqueMemberAreRefusedBeforeTheSwitch) {
+  fill();
+  const auto refused = [&](auto change, const std::string& expected) {
+    Options options = small();
+    options.migrate.steps = {step<v1::User, v2::User>(
+        "users", [&](const v1::User& before, v2::User& now) { change(before, now); })};
+    const Status s = Pool<v2::Root>::try_open(path, options).status();
+    EXPECT_EQ(s.code(), Code::exists);
+    EXPECT_NE(s.message().find(expected), std::string::npos) << s.message();
+    EXPECT_TRUE(Pool<v1::Root>::try_open(path, small()).ok());
+  };
+  refused([](const v1::User& before, v2::User& now) { now.mail = before.mail.substr(0, 3); },
+          "400 rows share their 'users.mail' with an earlier row");
+  // A row is given what the next one has until its own step.
+  refused([](const v1::User& b, v2::User& now) { now.mail = "M" + std::to_string(b.id + 1); },
+          "499 rows share their 'users.mail' with an earlier row");
+  refused([](const v1::User&, v2::User& now) { now.id = 3; },
+          "rows share their 'users.id' with an earlier row");
 }
 
 namespace both {
