@@ -113,7 +113,9 @@ void expect_user(const v2::User& user, std::uint64_t i, std::uint64_t more_visit
     EXPECT_EQ(user.items[n].colour, 9);
   }
   ASSERT_EQ(user.mark.index(), old.mark.index());
-  if (i % 2 == 1) EXPECT_EQ(std::get<1>(user.mark), std::get<1>(old.mark));
+  if (i % 2 == 1) {
+    EXPECT_EQ(std::get<1>(user.mark), std::get<1>(old.mark));
+  }
   EXPECT_EQ(user.roles, std::vector<std::string>{"reader"});
 }
 
