@@ -71,6 +71,7 @@ class RecoveredPool final : public Subject {
     if (!catalog.ok()) return {"the recovered pool is not sound: " + catalog.status().message(), 0};
     const Root& root = *reinterpret_cast<const Root*>(data + catalog->root_offset);
     OwnedBlocks owned = owned_blocks(tx, root, data, (*file)->header().data_bytes);
+    owned.offsets.insert(owned.offsets.end(), catalog->blocks.begin(), catalog->blocks.end());
     std::vector<std::string>& problems = owned.problems;
     const CheckReport heap =
         detail::compare_heap(**file, data, std::move(owned.offsets), owned.whole);

@@ -98,17 +98,17 @@ Json check_any() {
   });
   pool::OpenPool& file = opened.pool().file();
   const std::uint64_t owned = blocks.offsets.size();
+  const std::vector<std::uint64_t> of_catalog =
+      pool::read_catalog(file.path(), file.header(), file.view()).value().blocks;
+  blocks.offsets.insert(blocks.offsets.end(), of_catalog.begin(), of_catalog.end());
   if (!blocks.unknown.empty()) {
     // A block that nothing else leads to may be that of an unknown type.
     std::sort(blocks.offsets.begin(), blocks.offsets.end());
     std::vector<std::uint64_t> others;
-    const std::vector<std::uint64_t> of_catalog =
-        pool::read_catalog(file.path(), file.header(), file.view()).value().blocks;
     (void)pool::audit_heap(
         file.view(), file.header(),
         [&](std::uint64_t offset, std::uint64_t) {
           if (offset != file.header().root_offset &&
-              std::find(of_catalog.begin(), of_catalog.end(), offset) == of_catalog.end() &&
               !std::binary_search(blocks.offsets.begin(), blocks.offsets.end(), offset))
             others.push_back(offset);
         },

@@ -378,10 +378,6 @@ CheckReport compare_heap(const pool::OpenPool& file, const std::byte* data,
   report.problems = std::move(audit.problems);
   if (!walked) return report;
   owned.push_back(file.header().root_offset);
-  if (auto catalog = pool::read_catalog(file.path(), file.header(), data); catalog.ok())
-    owned.insert(owned.end(), catalog->blocks.begin(), catalog->blocks.end());
-  else
-    report.problems.push_back(catalog.status().message());
   std::sort(owned.begin(), owned.end());
   std::sort(allocated.begin(), allocated.end());
   report.reachable = owned.size();

@@ -55,7 +55,7 @@ class Completions {
 };
 
 /// The heap's part of check(): audits the bitmaps and directory of the data region at `data`, and
-/// compares them with `owned` (the offsets of the blocks that containers own).
+/// compares them with `owned` (the offsets of the blocks that containers and the catalog own).
 CheckReport compare_heap(const pool::OpenPool& file, const std::byte* data,
                          std::vector<std::uint64_t> owned, bool walked);
 

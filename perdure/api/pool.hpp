@@ -190,6 +190,9 @@ class TypedPool : public PoolBase {
     OwnedBlocks owned;
     view([&](auto& tx, const Root& root) {
       owned = owned_blocks(tx, root, this->data(), this->data_bytes());
+      this->own_catalog(owned, [&](void* to, const std::byte* from, std::size_t n) {
+        tx.read_bytes(to, from, n);
+      });
     });
     return this->compare(std::move(owned));
   }

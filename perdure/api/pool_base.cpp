@@ -9,6 +9,7 @@
 #include "perdure/api/running.hpp"
 #include "perdure/api/walk.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
+#include "perdure/pool/catalog.hpp"
 
 namespace perdure {
 namespace {
@@ -114,6 +115,14 @@ void PoolBase::move_root(std::byte* root, std::uint64_t bytes) {
   file().set_root(static_cast<std::uint64_t>(root - file().view()), bytes);
 }
 std::uint64_t PoolBase::data_bytes() { return running_->file().data_bytes(); }
+
+void PoolBase::own_catalog(OwnedBlocks& owned, const pool::ReadBytes& read) {
+  const auto catalog = pool::read_catalog(file().path(), header(), data(), read);
+  if (catalog.ok())
+    owned.offsets.insert(owned.offsets.end(), catalog->blocks.begin(), catalog->blocks.end());
+  else
+    owned.problems.push_back(catalog.status().message());
+}
 
 CheckReport PoolBase::compare(OwnedBlocks owned) {
   CheckReport report = detail::compare_heap(file(), data(), std::move(owned.offsets), owned.whole);

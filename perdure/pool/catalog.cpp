@@ -44,7 +44,10 @@ std::string first_catalog(const Identity& who, std::uint64_t address) {
 }
 
 Result<CatalogContents> read_catalog(const std::string& path, const Header& header,
-                                     const std::byte* data) {
+                                     const std::byte* data, const ReadBytes& read) {
+  const auto copy = [&](void* to, const std::byte* from, std::size_t n) {
+    read ? read(to, from, n) : static_cast<void>(std::memcpy(to, from, n));
+  };
   CatalogContents found;
   if (!has_feature(header, Feature::catalog_root)) {
     found.root_offset = header.root_offset;
@@ -63,7 +66,7 @@ Result<CatalogContents> read_catalog(const std::string& path, const Header& head
   };
   Catalog catalog;
   if (!inside(header.base + header.root_offset, sizeof catalog)) return damaged(path, "own block");
-  std::memcpy(&catalog, data + header.root_offset, sizeof catalog);
+  copy(&catalog, data + header.root_offset, sizeof catalog);
   if (!inside(catalog.root, catalog.root_bytes)) return damaged(path, "root object");
   found.root_offset = catalog.root - header.base;
   found.root_bytes = catalog.root_bytes;
@@ -72,13 +75,13 @@ Result<CatalogContents> read_catalog(const std::string& path, const Header& head
   for (std::uint64_t at = catalog.layout; at != 0;) {
     LayoutText text;
     if (!inside(at, sizeof text)) return damaged(path, "layout text");
-    std::memcpy(&text, data + (at - header.base), sizeof text);
+    copy(&text, data + (at - header.base), sizeof text);
     if (!inside(at, sizeof text + text.length)) return damaged(path, "layout text");
     if (found.layouts.size() == most_layouts)
       return failure(Code::corrupt, path, "a catalog whose layout texts lead in a circle", {},
                      "restore the pool from a copy");
-    found.layouts.emplace_back(
-        reinterpret_cast<const char*>(data + (at - header.base) + sizeof text), text.length);
+    std::string& layout = found.layouts.emplace_back(text.length, '\0');
+    copy(layout.data(), data + (at - header.base) + sizeof text, text.length);
     note_block(at);
     at = text.older;
   }

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -57,9 +58,12 @@ struct CatalogContents {
   /// The offsets of the blocks that the catalog leads to, except the one that it lies in.
   std::vector<std::uint64_t> blocks;
 };
-/// Reads the catalog in the data region at `data`. Without the feature: root_offset and root_bytes
-/// of the header alone. Error: `corrupt`, where it leads out of the data region.
+/// Copies `n` bytes from an address in the data region.
+using ReadBytes = std::function<void(void* to, const std::byte* from, std::size_t n)>;
+/// Reads the catalog in the data region at `data`, by `read`: a transaction's, where transactions
+/// run; none: memcpy. Without the feature: root_offset and root_bytes of the header alone. Error:
+/// `corrupt`, where it leads out of the data region.
 Result<CatalogContents> read_catalog(const std::string& path, const Header& header,
-                                     const std::byte* data);
+                                     const std::byte* data, const ReadBytes& read = {});
 
 }  // namespace perdure::pool

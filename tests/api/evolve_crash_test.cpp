@@ -224,6 +224,7 @@ class Judge final : public crash::Subject {
         need(owned.size() == before, "what was retired is there, and no work is pending");
       }
     }
+    owned.insert(owned.end(), catalog->blocks.begin(), catalog->blocks.end());
     const CheckReport heap = detail::compare_heap(**file, data, std::move(owned), true);
     if (wrong.empty() && !heap.ok()) wrong = heap.problems.front();
     return {wrong, catalog->layouts.size() * 2 + (catalog->pending ? 1 : 0)};

@@ -27,6 +27,7 @@
 #include "papers/rewind/options.hpp"
 #include "papers/softwrap/options.hpp"
 #include "perdure/api/pool.hpp"
+#include "perdure/pool/catalog.hpp"
 #include "testing/recording_medium.hpp"
 #include "tests/engine/families.hpp"
 
@@ -158,7 +159,9 @@ struct State {
 inline State state_of(const std::byte* data, const pool::Header& header,
                       std::vector<std::string>* problems = nullptr) {
   State s;
-  s.root.assign(data + header.root_offset, data + header.root_offset + header.root_bytes);
+  const pool::CatalogContents catalog = pool::read_catalog("image", header, data).value();
+  const std::byte* const root = data + catalog.root_offset;
+  s.root.assign(root, root + catalog.root_bytes);
   const auto audit = pool::audit_heap(data, header, [&](std::uint64_t offset, std::uint64_t bytes) {
     if (offset != header.root_offset) s.blocks[offset].assign(data + offset, data + offset + bytes);
   });

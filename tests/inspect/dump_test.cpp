@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "perdure/container/hash_map.hpp"
@@ -48,13 +49,17 @@ struct Root {
 
 template <class F>
 std::string dumped(DramPool<Root>& pool, F f) {
-  std::string text;
+  std::string text, first;
   in_layout(pool, [&](inspect::Walker& walker, const inspect::Tree& tree, Address root) {
     inspect::JsonWriter out([&](std::string_view piece) { text += piece; });
     inspect::Dump dump(walker, out);
     f(dump, tree, root);
     out.flush();
     EXPECT_TRUE(dump.damage().empty());
+    if (first.empty())
+      first = std::exchange(text, {});
+    else
+      EXPECT_EQ(first, text) << "both layout texts say the same";
   });
   return text;
 }

@@ -206,8 +206,8 @@ class Foreign(Case):
             self.assertTrue(answer["summary"]["containers_walked"])
             self.assertEqual(answer["summary"]["leaked_blocks"], 0)
             self.assertTrue(self.ok_json("recover", self.pool)["was_clean"])
-            self.fails(3, "get", self.pool, "x", has=["field 0"])
-            self.fails(3, "put", self.pool, "x", "y", has=["field 0"])
+            self.fails(3, "get", self.pool, "x", has=["another layout", "accounts"])
+            self.fails(3, "put", self.pool, "x", "y", has=["another layout", "accounts"])
             os.remove(self.pool)
 
     def test_killed(self):
