@@ -125,9 +125,8 @@ class PoolBase {
   /// Compares what the root's containers own with the heap.
   [[nodiscard]] CheckReport compare(OwnedBlocks owned);
   /// Adds the blocks that the catalog leads to, read by a transaction's `read(to, from, bytes)`.
-  void own_catalog(
-      OwnedBlocks& owned,
-      const std::function<void(void* to, const std::byte* from, std::size_t n)>& read);
+  void own_catalog(OwnedBlocks& owned,
+                   const std::function<void(void* to, const std::byte* from, std::size_t n)>& read);
   /// The catalog, in a pool that has one.
   [[nodiscard]] std::byte* catalog();
   /// Throws error(exists) for rows that the program's layout does not allow.
