@@ -135,12 +135,21 @@ struct Many {
   std::array<p<std::uint64_t>, 4096> word;
 };
 
+/// The root object has chunks of its own.
+Shape for_many(Shape setup = {}) {
+  setup.data_bytes = 20 * pool::chunk_bytes;
+  return setup;
+}
+Rig<Many> open_many(const EngineInfo& engine, const Shape& setup) {
+  return open_rig<Many>(engine, for_many(setup));
+}
+
 struct Oops {};
 
 TEST_P(Bytes, AThrowRollsEverythingBackAndPassesOn) {
   Shape setup;
   setup.ring_bytes = 1 << 20;
-  auto rig = open_rig<Many>(GetParam(), setup);
+  auto rig = open_many(GetParam(), setup);
   rig.pool.update([&](auto& tx, Many& r) {
     for (std::uint64_t i = 0; i < 500; ++i) tx(r.word[i]) = i;
   });
@@ -176,7 +185,7 @@ TEST_P(Bytes, AThrowRollsEverythingBackAndPassesOn) {
 TEST_P(Bytes, ALargeWriteSetIsOneTransaction) {
   Shape setup;
   setup.ring_bytes = 4 << 20;
-  auto rig = open_rig<Many>(GetParam(), setup);
+  auto rig = open_many(GetParam(), setup);
   for (std::uint64_t round = 1; round <= 3; ++round) {
     rig.pool.update([&](auto& tx, Many& r) {
       for (std::uint64_t i = 0; i < 4096; ++i) tx(r.word[i]) = round * i;
@@ -190,7 +199,7 @@ TEST_P(Bytes, ALargeWriteSetIsOneTransaction) {
 }
 
 TEST_P(Bytes, NestingIsFlat) {
-  auto rig = open_rig<Many>(GetParam(), Shape());
+  auto rig = open_many(GetParam(), Shape());
   auto& pool = rig.pool;
   const auto receipt = pool.update([&](auto& tx, Many& r) {
     tx(r.word[0]) = 1;
@@ -227,8 +236,8 @@ TEST_P(Bytes, NestingIsFlat) {
 }
 
 TEST_P(Bytes, APoolInsideAnothersTransaction) {
-  auto one = open_rig<Many>(GetParam(), Shape());
-  auto two = open_rig<Many>(GetParam(), Shape());
+  auto one = open_many(GetParam(), Shape());
+  auto two = open_many(GetParam(), Shape());
   one.pool.update([&](auto& tx, Many& r) { tx(r.word[0]) = 10; });
   one.pool.update([&](auto& tx, Many& r) {
     two.pool.update([&](auto& other, Many& s) {
@@ -313,7 +322,7 @@ TEST_P(Bytes, BlocksComeAndGoWithTheirTransactions) {
 }
 
 TEST_P(Bytes, AnUpdateThatChangesNothingIsARead) {
-  auto rig = open_rig<Many>(GetParam(), Shape());
+  auto rig = open_many(GetParam(), Shape());
   const auto nothing = rig.pool.update([](auto&, Many&) {});
   EXPECT_TRUE(nothing.try_wait().ok())
       << "on a pool without a transaction too: " << nothing.try_wait().message();
@@ -335,7 +344,7 @@ ENGINE_SUITE(Logged, durable_ones);
 TEST_P(Logged, ATransactionThatCantEverFitIsTooBigAndRolledBack) {
   Shape shape;
   shape.ring_bytes = ring_of_at_least(GetParam(), 49152);  // 12 bytes for each word
-  auto rig = open_rig<Many>(GetParam(), shape);
+  auto rig = open_many(GetParam(), shape);
   rig.pool.update([](auto& tx, Many& r) { tx(r.word[0]) = 1; });
   for (int round = 0; round < 20; ++round) {
     const auto result = rig.pool.try_update([](auto& tx, Many& r) {
@@ -353,7 +362,7 @@ TEST_P(Logged, ATransactionThatCantEverFitIsTooBigAndRolledBack) {
 }
 
 TEST_P(Logged, AReadOnlyPoolIsViewedAndNotWritten) {
-  const Shape setup;
+  const Shape setup = for_many();
   std::vector<std::byte> image;
   {
     auto rig = open_rig<Many>(GetParam(), setup);
