@@ -16,6 +16,7 @@
 #include "perdure/perdure.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "testing/recording_medium.hpp"
 #include "tests/medium/scratch.hpp"
 

@@ -15,6 +15,7 @@
 #include "perdure/container/counter.hpp"
 #include "perdure/perdure.hpp"
 #include "perdure/pool/header.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "tests/medium/scratch.hpp"
 
 namespace perdure {
