@@ -93,13 +93,23 @@ Status unfinished(const std::string& path) {
 // Makes the plan; `incompatible` with all refusals. Nothing of the layout has been written.
 Status plan_opening(const std::string& path, const Options& options, const RootType& root,
                     const pool::CatalogContents& catalog, Opened& opened) {
-  if (root.any_layout || catalog.layouts.empty()) return {};
+  if (catalog.layouts.empty()) return {};
+  if (root.any_layout) {
+    if (!catalog.pending || opened.file->read_only()) return {};
+    return failure(Code::incompatible, path,
+                   "a pool whose change to another version of its program is not finished", {},
+                   "open it once with that version, or for reading only");
+  }
+  if (catalog.layouts.front() == root.text() && catalog.root_bytes != root.bytes)
+    return failure(
+        Code::corrupt, path, "a root object of " + std::to_string(catalog.root_bytes) + " bytes",
+        std::to_string(root.bytes) + ", as its layout says", "restore the pool from a copy");
   // Records of these programs may be in the pool.
   for (const std::string& layout : catalog.layouts)
     if (layout != root.text())
       if (Status s = add_shapes(layout); !s.ok()) return s;
   if (Status s = add_shapes(options.migrate.steps); !s.ok()) return s;
-  opened.plan = make_plan(catalog.layouts.front(), root, options.migrate);
+  opened.plan = make_plan(catalog, root, options.migrate);
   opened.plan.migrate = options.migrate;
   if (!opened.plan.said.refusals.empty()) return refused(path, root, catalog, opened.plan);
   if (opened.file->read_only() && !opened.plan.same())
@@ -112,7 +122,10 @@ Status plan_opening(const std::string& path, const Options& options, const RootT
   if (catalog.pending && !opened.plan.same()) return unfinished(path);
   if (catalog.pending && catalog.layouts.size() > 1) {
     // Rows may be half way: the steps must be there again.
-    Plan began = make_plan(catalog.layouts[1], root, options.migrate);
+    Plan began = make_plan(catalog, root, options.migrate, 1);
+    for (std::string& table : settled_tables(catalog.notes.front()))
+      if (!is_settled(began.notes, table))
+        began.said.refusals.push_back(std::move(table) + ": rows are half way through steps");
     if (!began.said.refusals.empty())
       return failure(Code::incompatible, path,
                      "a pool whose change to this version of the program is not finished. Without "
@@ -158,7 +171,7 @@ Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root
     if (catalog->layouts.empty())
       return failure(Code::incompatible, path, "a pool without a catalog", "one that has it",
                      "a pool that was made before opens with an equal layout only");
-    MigrationPlan plan = make_plan(catalog->layouts.front(), root, migrate).said;
+    MigrationPlan plan = make_plan(*catalog, root, migrate).said;
     if (catalog->pending && !(plan.changes.empty() && plan.refusals.empty()))
       return unfinished(path);
     if (catalog->pending)

@@ -19,6 +19,7 @@
 
 #include "perdure/api/migrate.hpp"
 #include "perdure/base/status.hpp"
+#include "perdure/pool/catalog.hpp"
 
 namespace perdure::detail {
 
@@ -50,15 +51,17 @@ struct Plan {
   std::vector<Move> moves;
   std::vector<NewPart> parts;
   bool pending = false;  ///< work follows the switch
+  std::string notes;     ///< of the new layout text (pool::LayoutText)
   Migration migrate;     ///< how that is done
   [[nodiscard]] bool same() const noexcept { return said.changes.empty() && said.refusals.empty(); }
 };
 
 struct RootType;  // layout.hpp
 
-/// Makes the plan for a pool of this named layout.
-[[nodiscard]] Plan make_plan(std::string_view pool, const RootType& program,
-                             const Migration& migrate);
+/// Makes the plan for a pool that has this catalog. `newest`: the layout of the catalog with which
+/// it begins, and only those that are older count: 1, to plan what a pending change began with.
+[[nodiscard]] Plan make_plan(const pool::CatalogContents& catalog, const RootType& program,
+                             const Migration& migrate, std::size_t newest = 0);
 
 /// Adds the layouts of the records in a pool's layout text to the process's book of shapes. Error:
 /// `incompatible`, where two layouts have one shape. A text that is damaged is left out: a record
@@ -69,6 +72,11 @@ Status add_shapes(const std::vector<MigrationStep>& steps);
 
 /// The path of the root's field at an offset: "users"; empty where there is none.
 [[nodiscard]] std::string path_at(const RootType& root, std::uint64_t at);
+
+/// The tables that notes call settled.
+[[nodiscard]] std::vector<std::string> settled_tables(std::string_view notes);
+/// Whether notes say of a table that all of its rows have the layout.
+[[nodiscard]] bool is_settled(std::string_view notes, std::string_view path);
 
 /// migration_plan() without types.
 Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root,

@@ -70,7 +70,10 @@ void PoolBase::take(const detail::Opened& opened, const Options& options) {
   plan_ = std::make_shared<const detail::Plan>(opened.plan);
 }
 
-void PoolBase::keep() { running_->file().keep(); }
+void PoolBase::keep() {
+  running_->file().keep();
+  running_->file().has_this_layout();
+}
 
 CloseReport PoolBase::close() {
   const auto start = std::chrono::steady_clock::now();

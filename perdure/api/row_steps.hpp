@@ -33,7 +33,8 @@ class RowSteps {
   /// to `lost` the fields that a step of the way reads, and that its perdure_removed gives up.
   [[nodiscard]] bool lead(const value::Type& from, const value::Type& to,
                           std::vector<std::string>& lost) const;
-  /// Whether a record needs a step to become one of `type`.
+  /// Whether there are steps, and a record has another layout than `type`: then it is rewritten, so
+  /// that all records have this layout when the steps are done.
   [[nodiscard]] bool needed(value::Reader& tx, const value::Type& type,
                             const value::record* from) const;
   /// Gives a value-initialised object the record's value, through the steps that it needs.

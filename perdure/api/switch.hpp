@@ -14,6 +14,7 @@
 // Thread safety: the opening's thread; no other thread has the pool yet.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -41,17 +42,27 @@ std::byte* switch_layout(Tx& tx, std::byte* catalog, const Plan& plan, std::byte
     if (move.to_bytes == 0) {
       tx.read_bytes(image + move.to, old + move.from, move.bytes);
     } else {
-      std::byte number[8] = {};
+      std::byte number[8] = {};  // the plan has no number of more bytes
       tx.read_bytes(number, old + move.from, move.bytes);
       widen(move, number, image + move.to);
     }
   }
   std::byte* const root = tx.alloc((bytes + line - 1) / line * line);
-  tx.write_bytes(root, image, bytes);
-  const pool::LayoutText head{was.layout, static_cast<std::uint32_t>(text.size()), 0};
-  std::byte* const layout = tx.alloc(sizeof head + text.size());
+  // Lines that are there already, zeros as a rule, are not logged: a large root object that is
+  // mostly zeros needs no log of its size.
+  for (std::uint64_t at = 0; at < bytes; at += line) {
+    const std::uint64_t n = std::min(line, bytes - at);
+    std::byte there[line];
+    tx.read_bytes(there, root + at, n);
+    if (std::memcmp(there, image + at, n) != 0) tx.write_bytes(root + at, image + at, n);
+  }
+  const pool::LayoutText head{was.layout, static_cast<std::uint32_t>(text.size()),
+                              static_cast<std::uint32_t>(plan.notes.size())};
+  std::byte* const layout = tx.alloc(sizeof head + text.size() + plan.notes.size());
   tx.write_bytes(layout, &head, sizeof head);
   tx.write_bytes(layout + sizeof head, text.data(), text.size());
+  if (!plan.notes.empty())
+    tx.write_bytes(layout + sizeof head + text.size(), plan.notes.data(), plan.notes.size());
   // The first root object lies in the catalog's block, behind it.
   if (was.root - reinterpret_cast<std::uint64_t>(catalog) >= first_block)
     tx.free(const_cast<std::byte*>(old));

@@ -4,29 +4,34 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "perdure/api/layout.hpp"
 #include "perdure/api/row_steps.hpp"
 #include "perdure/api/switch.hpp"
+#include "perdure/evolve/layout_history.hpp"
 #include "perdure/evolve/layout_lines.hpp"
 #include "perdure/evolve/type_changes.hpp"
+#include "perdure/value/match_names.hpp"
 #include "perdure/value/parse.hpp"
 
 namespace perdure::detail {
 namespace {
 
-/// Whether a number of type `from` may become one of type `to` by itself.
-bool widens(std::string_view from, std::string_view to) {
-  const auto bits = [](std::string_view type) {
-    const auto end = end_of_number(type, 1);
-    return type.size() > 1 && end == type.size() && type.find_first_of("uif") == 0
-               ? std::atoi(std::string(type.substr(1)).c_str())
-               : 0;
-  };
-  const int a = bits(from), b = bits(to);
-  if (a == 0 || b <= a || b > 64) return false;
-  return from[0] == to[0] || (from[0] == 'u' && to[0] == 'i');
+/// The bytes of a number of this type; 0: it is none.
+std::uint64_t number_bytes(std::string_view type) {
+  for (const std::string_view one : {"u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"})
+    if (type == one) return std::strtoull(std::string(one.substr(1)).c_str(), nullptr, 10) / 8;
+  return type == "f32" ? 4 : type == "f64" ? 8 : 0;
+}
+
+/// Whether a number may become another one by itself.
+bool widens(const LayoutLine& from, const LayoutLine& to) {
+  const std::uint64_t a = number_bytes(from.type), b = number_bytes(to.type);
+  if (a == 0 || b <= a || from.bytes != a || to.bytes != b) return false;
+  return from.type[0] == to.type[0] || (from.type[0] == 'u' && to.type[0] == 'i');
 }
 
 /// Whether objects of a type own heap blocks.
@@ -45,27 +50,64 @@ std::string without_numbers(std::string_view type) {
 constexpr std::string_view dropped_word = "dropped ";
 constexpr std::uint64_t part_bytes = 64;
 
+using TypePairs = std::set<std::pair<const value::Type*, const value::Type*>>;
+
+/// Whether two types of one text say the same of their earlier versions. `seen`: the pairs that are
+/// being compared, or were.
+bool says_the_same(const value::Type& a, const value::Type& b, TypePairs& seen) {
+  if (&a == &b || !seen.emplace(&a, &b).second) return true;
+  return std::equal(a.renamed.begin(), a.renamed.end(), b.renamed.begin(), b.renamed.end(),
+                    [](const renamed& x, const renamed& y) {
+                      return x.now == y.now && x.before == y.before;
+                    }) &&
+         a.removed == b.removed &&
+         std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
+                    [&](const value::Part& x, const value::Part& y) {
+                      return says_the_same(*x.type, *y.type, seen);
+                    });
+}
+
 class Planner {
  public:
-  Planner(std::string_view pool, const RootType& program, const Migration& migrate)
-      : old_(pool),
+  Planner(const pool::CatalogContents& catalog, std::size_t newest, const RootType& program,
+          const Migration& migrate)
+      : old_(catalog.layouts[newest]),
         now_(program.text()),
         said_(program.said),
         migrate_(migrate),
-        types_(old_, now_, program.records) {}
+        types_(old_, now_, program.records),
+        history_(catalog, newest) {
+    for (const LayoutLine& line : old_.root)
+      if (line.at > catalog.root_bytes || line.bytes > catalog.root_bytes - line.at)
+        refuse(line.path + ": by the pool's layout text it lies outside the root object",
+               "the pool's data is damaged: restore it from a copy");
+    if (catalog.layouts.size() - newest > 1 || catalog.layouts[newest] != program.text())
+      one_list_each(program.records);
+  }
 
   Plan make() {
+    if (!plan_.said.refusals.empty()) return std::move(plan_);
     std::vector<bool> used(old_.root.size(), false);
-    for (const LayoutLine& to : now_.root) {
-      const std::size_t from = before(to.path);
-      if (from == old_.root.size()) {
+    const value::MatchedNames matched = match();
+    for (std::size_t i = 0; i < now_.root.size(); ++i) {
+      const LayoutLine& to = now_.root[i];
+      if (!matched.from[i]) {
         if (to.bytes != 0) change(to.path + ": new, " + to.type);
         continue;
       }
-      used[from] = true;
-      if (old_.root[from].path != to.path)
-        change(to.path + ": renamed from " + old_.root[from].path);
-      field(old_.root[from], to);
+      const LayoutLine& from = old_.root[*matched.from[i]];
+      used[*matched.from[i]] = true;
+      if (from.path != to.path) {
+        change(to.path + ": renamed from " + from.path);
+        plan_.notes += "renamed " + to.path + " " + from.path + "\n";
+      }
+      field(from, to);
+    }
+    for (const value::MatchedNames::Both& both : matched.both) {
+      used[both.earlier] = true;
+      refuse(old_.root[both.earlier].path + ": " +
+                 value::both_text(now_.root[both.one].path, now_.root[both.other].path),
+             "nothing was changed");
     }
     for (std::size_t i = 0; i < used.size(); ++i)
       if (!used[i]) gone(old_.root[i]);
@@ -90,66 +132,120 @@ class Planner {
   }
 
   // What the records of a field have changed.
-  void records() {
-    for (const value::Change& one : types_.taken()) {
-      if (one.need == value::Need::nothing) {
+  void records(const std::vector<value::Change>& found) {
+    for (const value::Change& one : found)
+      if (one.need == value::Need::nothing)
         change(one.path + ": " + one.text);
-        continue;
-      }
-      const auto advice = std::min(one.text.find(": "), one.text.size());
-      refuse(one.path + ": " + one.text.substr(0, advice),
-             one.text.substr(std::min(advice + 2, one.text.size())));
-    }
+      else
+        needs(one, "");
+  }
+  void needs(const value::Change& one, const std::string& where) {
+    const auto advice = std::min(one.text.find(": "), one.text.size());
+    const std::string what = one.path + ": " + one.text.substr(0, advice) + where;
+    if (std::find(plan_.refused.begin(), plan_.refused.end(), what) == plan_.refused.end())
+      refuse(what, one.text.substr(std::min(advice + 2, one.text.size())));
   }
 
-  // Whether the rows become the program's by its steps. Takes what was found of them then.
-  bool by_steps(const TableText& before, const LayoutLine& to, const TableText& after) {
+  // Two structs of one text are one here: they must say the same of their earlier versions.
+  void one_list_each(const std::vector<const value::Type*>& records) {
+    TypePairs seen;
+    for (std::size_t i = 0; i < records.size(); ++i)
+      for (std::size_t k = 0; k < i; ++k)
+        if (records[i]->shape == records[k]->shape &&
+            !says_the_same(*records[i], *records[k], seen))
+          return refuse("two structs of the program have the fields " +
+                            value::text_of(*records[i]) + " and other earlier versions",
+                        "give both the same perdure_renamed and perdure_removed: an entry says "
+                        "nothing where no record has such a field");
+  }
+  // Whether the program's steps make its rows of some that may be in the pool: of the newest layout
+  // or of an earlier one. The others become the program's by themselves.
+  bool by_steps(const LayoutLine& from, const TableText& before, const LayoutLine& to,
+                const TableText& after) {
     const RowSteps steps(migrate_.steps, to.path);
-    const auto old = value::parse(before.row);
     const value::Type* const row = types_.of_program(after.row);
-    if (steps.empty() || before.row == after.row || !old || row == nullptr) return false;
-    std::vector<std::string> lost;
-    if (!steps.lead(old->type(), *row, lost)) return false;
-    (void)types_.taken();
+    if (steps.empty() || row == nullptr) return false;
+    std::vector<std::string> rows = history_.rows(from.path), lost;
+    rows.insert(rows.begin(), before.row);
+    bool lead = false;
+    for (const std::string& text : rows) {
+      const auto old = text == after.row ? Result<value::ParsedType>(Status()) : value::parse(text);
+      if (old.ok() && steps.lead(old->type(), *row, lost)) lead = true;
+    }
+    if (!lead) return false;
     change(to.path + ": the program's steps make its rows of those in the pool");
     plan_.pending = true;
+    plan_.notes += "settled " + to.path + "\n";
+    std::sort(lost.begin(), lost.end());
+    lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
     for (const std::string& field : lost)
       refuse(to.path + "." + field + ": a step reads it, and perdure_removed gives it up",
              "take it out of perdure_removed");
     return true;
   }
 
-  std::size_t index_of(std::string_view path) const {
-    return static_cast<std::size_t>(
-        std::find_if(old_.root.begin(), old_.root.end(),
-                     [&](const LayoutLine& line) { return line.path == path; }) -
-        old_.root.begin());
-  }
-  /// The pool's field of this name or of the name that it had; old_.root.size() if there is none.
-  std::size_t before(std::string_view path) const {
-    const std::size_t none = old_.root.size();
-    const std::size_t found = index_of(path);
-    for (const auto& [from, to] : said_.renamed) {
-      // The pool's field of this name is the one that is called otherwise now.
-      if (found != none && from == path && index_of(to) == none && in_program(to)) return none;
-      if (found == none && to == path && index_of(from) != none) return index_of(from);
-    }
-    return found;
-  }
-  bool in_program(std::string_view path) const {
-    return std::any_of(now_.root.begin(), now_.root.end(),
-                       [&](const LayoutLine& line) { return line.path == path; });
+  value::MatchedNames match() const {
+    const auto paths = [](const LayoutLines& lines) {
+      std::vector<std::string_view> all;
+      for (const LayoutLine& line : lines.root) all.push_back(line.path);
+      return all;
+    };
+    std::vector<renamed> list;
+    for (const auto& [from, to] : said_.renamed) list.push_back({to, from});
+    return value::match_names(paths(old_), paths(now_), list);
   }
 
+  // Records of earlier layouts may be in the pool, too: the program must be able to read them.
+  void older_records(const LayoutLine& from, const LayoutLine& to,
+                     const std::vector<value::Change>& newest) {
+    TableText after;
+    std::string_view type = to.type;
+    const bool is_table = after.take(type) && type.empty();
+    const RowSteps steps(is_table ? migrate_.steps : std::vector<MigrationStep>(), to.path);
+    const value::Type* const row = is_table ? types_.of_program(after.row) : nullptr;
+    history_.each(from.path, [&](const LayoutLines& lines, const LayoutLine& line) {
+      TypeChanges types(lines, now_, types_.records());
+      TableText before;
+      std::string_view old_type = line.type;
+      if (is_table) {
+        if (!before.take(old_type)) return;
+        std::vector<std::string> lost;
+        const auto old = value::parse(before.row);
+        if (row != nullptr && old.ok() && !steps.empty() && steps.lead(old->type(), *row, lost))
+          return;
+        (void)types.rows_can_stay(before.row, after.row, to.path);
+      } else {
+        (void)types.can_stay(line.type, to.type, to.path);
+      }
+      const std::vector<value::Change> found = types.taken();
+      for (const value::Change& one : found)
+        if (one.need != value::Need::nothing) needs(one, ", in records of an earlier version");
+      const auto is_new = [](const std::vector<value::Change>& in, const std::string& path) {
+        return std::any_of(in.begin(), in.end(), [&](const value::Change& one) {
+          return one.is_new && one.path == path;
+        });
+      };
+      // Gone in the newest layout and there again: its old values would come back.
+      for (const value::Change& one : newest)
+        if (one.is_new && !is_new(found, one.path) && !is_new(found, parent_of(one.path)))
+          refuse(one.path +
+                     ": an earlier version had a field of this name, removed since, and its "
+                     "records may still be there",
+                 "take a name that no version had");
+    });
+  }
+  static std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('.')); }
+
   void field(const LayoutLine& from, const LayoutLine& to) {
-    if (from.type != to.type) {
-      TableText before, after;
-      std::string_view old_type = from.type, new_type = to.type;
-      if (before.take(old_type) && after.take(new_type) && old_type.empty() && new_type.empty())
-        return table(from, before, to, after);
-    }
+    TableText before, after;
+    std::string_view old_type = from.type, new_type = to.type;
+    if (before.take(old_type) && after.take(new_type) && old_type.empty() && new_type.empty() &&
+        from.bytes == part_bytes * (before.parts.size() + 1))
+      return table(from, before, to, after);
     if (from.bytes == to.bytes && types_.can_stay(from.type, to.type, to.path)) {
-      records();
+      const std::vector<value::Change> found = types_.taken();
+      records(found);
+      older_records(from, to, found);
       return copy(from.at, to.at, to.bytes);
     }
     (void)types_.taken();
@@ -158,7 +254,7 @@ class Planner {
       plan_.pending = true;
       return copy(from.at, to.at, to.bytes);
     }
-    if (widens(from.type, to.type)) {
+    if (widens(from, to)) {
       change(to.path + ": " + from.type + " becomes " + to.type);
       plan_.moves.push_back({from.at, to.at, from.bytes, to.bytes, from.type[0]});
       return;
@@ -167,7 +263,10 @@ class Planner {
         without_numbers(from.type) == without_numbers(to.type))
       return refuse(to.path + ": a struct that its pointers lead to has another layout",
                     "keep that struct as it is");
-    refuse(to.path + ": the pool has " + from.type + ", the program " + to.type,
+    const bool sizes = from.type == to.type;
+    refuse(to.path + ": the pool has " + from.type +
+               (sizes ? " of " + std::to_string(from.bytes) + " bytes" : "") + ", the program " +
+               to.type + (sizes ? " of " + std::to_string(to.bytes) + " bytes" : ""),
            "keep this field, add one of the new type under another name, and copy in an update");
   }
 
@@ -176,8 +275,10 @@ class Planner {
     if (!types_.rows_can_stay(before.row, after.row, to.path))
       refuse(to.path + ": the pool has rows " + before.row + ", the program " + after.row,
              "keep this table, add one of the new row under another name, and copy in updates");
-    const bool stepped = by_steps(before, to, after);
-    if (!stepped) records();
+    const std::vector<value::Change> found = types_.taken();
+    const bool stepped = by_steps(from, before, to, after);
+    if (!stepped) records(found);
+    older_records(from, to, found);
     const std::string& key = after.parts.front();
     if (before.parts.front() != types_.part_in_pool(before, after, key))
       return refuse(
@@ -264,6 +365,7 @@ class Planner {
   const SaidOfBefore& said_;
   const Migration& migrate_;
   TypeChanges types_;
+  const LayoutHistory history_;
   Plan plan_;
 };
 
@@ -288,11 +390,12 @@ std::string path_at(const RootType& root, std::uint64_t at) {
   return {};
 }
 
-Plan make_plan(std::string_view pool, const RootType& program, const Migration& migrate) {
-  const std::string& text = program.text();
-  if (pool == text) return {};
+Plan make_plan(const pool::CatalogContents& catalog, const RootType& program,
+               const Migration& migrate, std::size_t newest) {
+  const std::string &text = program.text(), &pool = catalog.layouts[newest];
+  if (pool == text && program.field_names.empty()) return {};
   if (migrate.renamed_fields || program.field_names.empty()) {
-    if (without_names(pool) == without_names(text)) {
+    if (pool != text && without_names(pool) == without_names(text)) {
       Plan plan;
       // A program whose compiler gives no names leaves those of the pool as they are.
       if (program.field_names.empty()) return plan;
@@ -302,9 +405,10 @@ Plan make_plan(std::string_view pool, const RootType& program, const Migration& 
       return plan;
     }
   }
-  Plan plan = Planner(pool, program, migrate).make();
+  Plan plan = Planner(catalog, newest, program, migrate).make();
   // What differs is no root field: the texts of structs behind pointers that nothing leads to.
-  if (plan.same()) plan.said.changes.emplace_back("the layout is written in another way");
+  if (plan.same() && pool != text)
+    plan.said.changes.emplace_back("the layout is written in another way");
   return plan;
 }
 

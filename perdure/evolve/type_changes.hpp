@@ -38,6 +38,8 @@ class TypeChanges {
   /// What the calls before found; empty from then on.
   [[nodiscard]] std::vector<value::Change> taken() { return std::exchange(changes_, {}); }
 
+  /// The types of the program's records and rows.
+  [[nodiscard]] const std::vector<const value::Type*>& records() const noexcept { return records_; }
   /// The program's record or row of this text; null if there is none.
   [[nodiscard]] const value::Type* of_program(std::string_view text) const;
   /// A part of the program's table, with the names that the members have in the pool's rows.

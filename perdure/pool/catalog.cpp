@@ -2,6 +2,7 @@
 #include "perdure/pool/catalog.hpp"
 
 #include <cstring>
+#include <unordered_set>
 
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/open_pool.hpp"
@@ -72,16 +73,22 @@ Result<CatalogContents> read_catalog(const std::string& path, const Header& head
   found.root_bytes = catalog.root_bytes;
   found.pending = catalog.pending != 0;
   note_block(catalog.root);
+  std::unordered_set<std::uint64_t> read_texts;
   for (std::uint64_t at = catalog.layout; at != 0;) {
     LayoutText text;
     if (!inside(at, sizeof text)) return damaged(path, "layout text");
     copy(&text, data + (at - header.base), sizeof text);
-    if (!inside(at, sizeof text + text.length)) return damaged(path, "layout text");
-    if (found.layouts.size() == most_layouts)
+    const std::byte* const begin = data + (at - header.base) + sizeof text;
+    if (!inside(at, sizeof text + text.length + std::uint64_t{text.notes}))
+      return damaged(path, "layout text");
+    // A circle comes back to a text that was read.
+    if (!read_texts.insert(at).second || found.layouts.size() == most_layouts)
       return failure(Code::corrupt, path, "a catalog whose layout texts lead in a circle", {},
                      "restore the pool from a copy");
     std::string& layout = found.layouts.emplace_back(text.length, '\0');
-    copy(layout.data(), data + (at - header.base) + sizeof text, text.length);
+    copy(layout.data(), begin, text.length);
+    std::string& notes = found.notes.emplace_back(text.notes, '\0');
+    copy(notes.data(), begin + text.length, text.notes);
     note_block(at);
     at = text.older;
   }

@@ -37,11 +37,14 @@ struct Catalog {
 };
 static_assert(sizeof(Catalog) == 128);
 
-/// A layout text; its bytes follow. The texts of earlier programs stay: they say how to read the
-/// records that those programs made.
+/// A layout text; its bytes follow, and those of its notes. The texts of earlier programs stay:
+/// they say how to read the records that those programs made. The notes say how the pool came from
+/// the layout before, one line each:
+///     renamed NEW OLD   the root's field NEW was OLD
+///     settled FIELD     all rows of this table have this layout, once no work is pending
 struct LayoutText {
-  std::uint64_t older;  ///< address of the text before this one; 0: this is the first
-  std::uint32_t length, reserved;
+  std::uint64_t older;          ///< address of the text before this one; 0: this is the first
+  std::uint32_t length, notes;  ///< bytes of the text, and of its notes
 };
 static_assert(sizeof(LayoutText) == 16);
 
@@ -54,6 +57,7 @@ static_assert(sizeof(LayoutText) == 16);
 struct CatalogContents {
   std::uint64_t root_offset = 0, root_bytes = 0;
   std::vector<std::string> layouts;  ///< the newest first
+  std::vector<std::string> notes;    ///< of each of them
   bool pending = false;
   /// The offsets of the blocks that the catalog leads to, except the one that it lies in.
   std::vector<std::uint64_t> blocks;

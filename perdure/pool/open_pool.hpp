@@ -157,6 +157,9 @@ class OpenPool {
   /// before is made empty again. A device, or a medium of the caller, stays.
   void drop_unless_kept() noexcept { provisional_ = created_; }
   void keep() noexcept { provisional_ = false; }
+  /// The pool has the layout and the field names that it was opened with: from now on a clean close
+  /// writes them into the header. An opening that was refused has not come so far.
+  void has_this_layout() noexcept { said_ = true; }
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
@@ -203,6 +206,7 @@ class OpenPool {
   bool was_empty_file_ = false;  ///< the file that this opening made replaced an empty one
   std::string path_;
   std::string layout_, field_names_;  ///< Identity's
+  bool said_ = false;                 ///< has_this_layout() was called
 };
 
 }  // namespace perdure::pool

@@ -189,9 +189,10 @@ Status OpenPool::close_clean(std::uint64_t id) {
     h.clean = 1;
     std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
     if (heap_) h.heap_used = heap_->used_bytes();
-    if (!field_names_.empty() && !has_field_names(h, field_names_))
+    if (said_ && !field_names_.empty() && !has_field_names(h, field_names_))
       set_field_names(h, field_names_);
-    if (!layout_.empty() && pool::has_feature(h, Feature::catalog_root)) set_layout(h, layout_);
+    if (said_ && !layout_.empty() && pool::has_feature(h, Feature::catalog_root))
+      set_layout(h, layout_);
   });
 }
 

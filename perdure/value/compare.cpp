@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "perdure/value/convert.hpp"
+#include "perdure/value/match_names.hpp"
 
 namespace perdure::value {
 namespace {
@@ -154,35 +155,29 @@ class Comparer {
   void structure(Conversion& to, const Type& before, const Type& now, const std::string& path) {
     to.how = How::structure;
     const std::string dot = path.empty() ? "" : path + ".";
+    const MatchedNames matched = match_names(names_of(before), names_of(now), now.renamed);
     std::vector<bool> taken(before.parts.size());
-    const auto find = [&](std::string_view name) -> const Part* {
-      for (std::size_t i = 0; i < before.parts.size(); ++i) {
-        if (taken[i] || before.parts[i].name != name) continue;
-        taken[i] = true;
-        return &before.parts[i];
-      }
-      return nullptr;
-    };
-    // A new field may have the name that a renamed one had before: names that stayed come first,
-    // unless the field says that it was renamed and its earlier name is there.
-    std::vector<const Part*> found(now.parts.size());
     for (std::size_t i = 0; i < now.parts.size(); ++i) {
-      for (const perdure::renamed& one : now.renamed) {
-        if (found[i] != nullptr || one.now != now.parts[i].name || has(before, one.now)) continue;
-        found[i] = find(one.before);
-        if (found[i] != nullptr)
-          report(dot + std::string(one.now), Need::nothing,
-                 "renamed from " + std::string(one.before));
-      }
+      const auto from = matched.from[i];
+      if (!from) continue;
+      taken[*from] = true;
+      if (before.parts[*from].name != now.parts[i].name)
+        report(dot + std::string(now.parts[i].name), Need::nothing,
+               "renamed from " + std::string(before.parts[*from].name));
     }
+    for (const MatchedNames::Both& both : matched.both)
+      report(dot + std::string(before.parts[both.earlier].name), Need::refusal,
+             both_text(now.parts[both.one].name, now.parts[both.other].name));
     for (std::size_t i = 0; i < now.parts.size(); ++i) {
       const Part& part = now.parts[i];
       const std::string name = dot + std::string(part.name);
-      if (found[i] == nullptr) found[i] = find(part.name);
-      if (found[i] == nullptr)
+      if (!matched.from[i]) {
         report(name, Need::nothing, "new; its initialiser's value is in old ones");
-      else
-        to.parts.push_back({found[i]->at, part.in_object, run(*found[i]->type, *part.type, name)});
+        out_.changes_.back().is_new = true;
+        continue;
+      }
+      const Part& from = before.parts[*matched.from[i]];
+      to.parts.push_back({from.at, part.in_object, run(*from.type, *part.type, name)});
     }
     for (std::size_t i = 0; i < before.parts.size(); ++i) {
       if (taken[i]) continue;
@@ -197,9 +192,10 @@ class Comparer {
                "program is older than the pool: use the newer one");
     }
   }
-  static bool has(const Type& type, std::string_view name) {
-    return std::any_of(type.parts.begin(), type.parts.end(),
-                       [&](const Part& part) { return part.name == name; });
+  static std::vector<std::string_view> names_of(const Type& type) {
+    std::vector<std::string_view> names;
+    for (const Part& part : type.parts) names.push_back(part.name);
+    return names;
   }
 
   Comparison& out_;

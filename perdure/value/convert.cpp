@@ -57,6 +57,7 @@ void convert(Reader& tx, const Conversion& by, const std::byte* image, void* obj
       return convert(tx, *by.parts.front().by, image + by.parts.front().from_at,
                      by.to->operations->make(object, 1));
     case How::into_optional:
+      by.to->operations->make(object, 0);  // what an initialiser put there is not the pool's
       return convert(tx, *by.parts.front().by, image, by.to->operations->make(object, 1));
     case How::variant: {
       const auto index = std::to_integer<std::size_t>(*image);

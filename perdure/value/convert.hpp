@@ -32,7 +32,8 @@ enum class Need : std::uint8_t {
 struct Change {
   std::string path;  ///< of the field: "sessions.owner"; empty for the value itself
   Need need;
-  std::string text;  ///< what changed, and what to do about it
+  std::string text;     ///< what changed, and what to do about it
+  bool is_new = false;  ///< a field that the pool's value does not have
 };
 
 /// How a part is read.

@@ -67,7 +67,7 @@ struct VariantOperations {
  private:
   template <std::size_t I>
   static void* put(T& variant) {
-    if (variant.index() != I) variant.template emplace<I>();
+    variant.template emplace<I>();  // what an initialiser put there is not the pool's
     return std::addressof(std::get<I>(variant));
   }
 };

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "perdure/base/at_fork.hpp"
 #include "perdure/value/parse.hpp"
 
 namespace perdure::value::shapes {
@@ -35,6 +36,9 @@ struct Last {
   const Comparison* comparison = nullptr;
 };
 constinit thread_local Last last;
+
+// fork() waits for the book: a child reads records of earlier versions, too.
+const int held = base::hold_over_fork<book>();
 
 }  // namespace
 

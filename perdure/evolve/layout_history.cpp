@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/evolve/layout_history.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "perdure/api/plan.hpp"
+
+namespace perdure::detail {
+namespace {
+
+constexpr std::string_view settled_word = "settled ", renamed_word = "renamed ";
+
+// What follows "WORD PATH" in the line of the notes that begins so, as " OLD"; none: no line does.
+std::optional<std::string_view> said_of(std::string_view notes, std::string_view word,
+                                        std::string_view path) {
+  while (!notes.empty()) {
+    std::string_view line = notes.substr(0, notes.find('\n'));
+    notes.remove_prefix(std::min(line.size() + 1, notes.size()));
+    if (!line.starts_with(word)) continue;
+    line.remove_prefix(word.size());
+    if (!line.starts_with(path)) continue;
+    line.remove_prefix(path.size());
+    if (line.empty() || line.front() == ' ') return line;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_settled(std::string_view notes, std::string_view path) {
+  return said_of(notes, settled_word, path).has_value();
+}
+
+std::vector<std::string> settled_tables(std::string_view notes) {
+  std::vector<std::string> all;
+  while (!notes.empty()) {
+    const std::string_view line = notes.substr(0, notes.find('\n'));
+    notes.remove_prefix(std::min(line.size() + 1, notes.size()));
+    if (line.starts_with(settled_word)) all.emplace_back(line.substr(settled_word.size()));
+  }
+  return all;
+}
+
+LayoutHistory::LayoutHistory(const pool::CatalogContents& catalog, std::size_t newest) {
+  for (std::size_t i = newest + 1; i < catalog.layouts.size(); ++i) {
+    before_.emplace_back(catalog.layouts[i]);
+    notes_.push_back(catalog.notes[i - 1]);
+  }
+}
+
+void LayoutHistory::each(
+    std::string path, const std::function<void(const LayoutLines&, const LayoutLine&)>& f) const {
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    if (is_settled(notes_[i], path)) return;
+    const auto renamed = said_of(notes_[i], renamed_word, path);
+    if (renamed && !renamed->empty()) path = renamed->substr(1);
+    const auto& lines = before_[i].root;
+    const auto line = std::find_if(lines.begin(), lines.end(),
+                                   [&](const LayoutLine& one) { return one.path == path; });
+    if (line == lines.end()) return;
+    f(before_[i], *line);
+  }
+}
+
+std::vector<std::string> LayoutHistory::rows(const std::string& path) const {
+  std::vector<std::string> all;
+  each(path, [&](const LayoutLines&, const LayoutLine& line) {
+    TableText table;
+    std::string_view type = line.type;
+    if (table.take(type)) all.push_back(table.row);
+  });
+  return all;
+}
+
+}  // namespace perdure::detail

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// LayoutHistory: the layouts that a pool had before, along one root field. Records of all of them
+// may still be in its container.
+// Thread safety: none; an object belongs to one call. Errors: std::bad_alloc.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perdure/evolve/layout_lines.hpp"
+#include "perdure/pool/catalog.hpp"
+
+namespace perdure::detail {
+
+class LayoutHistory {
+ public:
+  /// The layouts before catalog.layouts[newest].
+  LayoutHistory(const pool::CatalogContents& catalog, std::size_t newest);
+
+  /// Calls f for each earlier layout that had the field that is called `path` in the newest one,
+  /// with the field's line there, the newest first; not for those of which no record is left.
+  void each(std::string path,
+            const std::function<void(const LayoutLines&, const LayoutLine&)>& f) const;
+  /// The texts of the rows that a table had in those layouts.
+  [[nodiscard]] std::vector<std::string> rows(const std::string& path) const;
+
+ private:
+  std::vector<LayoutLines> before_;  ///< the newest first
+  std::vector<std::string> notes_;   ///< of the layout after each of them
+};
+
+}  // namespace perdure::detail
