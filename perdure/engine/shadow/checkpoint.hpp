@@ -182,8 +182,8 @@ class Checkpoint {
       }
     }
   };
-  // Lists the marked pages of the directory (HEAP-4), or all others. The directory of a section that
-  // the data region gets during a checkpoint is left to the next one.
+  // Lists the marked pages of the directory (HEAP-4), or all others. The directory of a section
+  // that the data region gets during a checkpoint is left to the next one.
   void look_for(bool of_directory) {
     std::vector<std::uint64_t> found;
     const std::uint64_t end = medium_.data_bytes() / 4096;
