@@ -116,7 +116,9 @@ enum {
   PERDURE_BUFFERED = 32, /* medium "file": don't try O_DIRECT for the log */
   /* on memory, the default engine: the threads that commit make the checkpoints, and the pool
    * starts no thread of its own for them (ShadowOptions::helper) */
-  PERDURE_NO_HELPER = 64
+  PERDURE_NO_HELPER = 64,
+  /* an existing pool whose max_size is less than the one given here is raised to it, for good */
+  PERDURE_RAISE_MAX_SIZE = 128
 };
 
 /* What can be chosen at opening. All zero (or a null pointer) is a good choice. Set fields by
@@ -135,7 +137,8 @@ typedef struct perdure_options {
   /* medium "emulated": a paper's slow memory: "none", "rewind", "blurred", "dudetm",
    * "dudetm-3500", "softwrap" */
   const char* delays;
-  uint64_t max_size;     /* new pool: the data's upper bound in bytes. 0: 64 GiB */
+  /* new pool, or with PERDURE_RAISE_MAX_SIZE: the data's upper bound in bytes. 0: 64 GiB */
+  uint64_t max_size;
   uint64_t initial_size; /* new pool: data bytes allocated at once. 0: the minimum */
   /* new pool: bytes of log, which take blocks as they are used. 0: 64 MiB. One transaction
    * may log half a ring: log_size / threads / 2 on memory, log_size / 2 on files */

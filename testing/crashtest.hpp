@@ -74,6 +74,9 @@ struct Plan {
   std::uint64_t ring_bytes = 16384;
   /// Bytes of the data region at first, and at most.
   std::uint64_t data_bytes = 8 * pool::chunk_bytes, max_data_bytes = 16 * pool::chunk_bytes;
+  /// Bytes that the pool's max_size is at creation, less than max_data_bytes; each opening of an
+  /// existing pool raises it by as much, up to max_data_bytes. 0: it is max_data_bytes always.
+  std::uint64_t first_limit = 0;
   /// About one step in `reopen` ends with the pool's end, by a close, by a SIGKILL after the step,
   /// or by a SIGKILL at any instant within it (if the workload has a digest and can be copied), and
   /// with its opening again, in which the process may be killed too. 0: never.
@@ -122,13 +125,18 @@ engine::EngineInfo entry_of(const Plan& plan) {
                       "a name of the instance that is explored"));
 }
 
-inline Options options_of(const Plan& plan, const engine::EngineInfo& entry) {
+/// `openings`: how many there have been since the creation.
+inline Options options_of(const Plan& plan, const engine::EngineInfo& entry,
+                          std::uint64_t openings = 0) {
   Options o;
   o.engine = entry.name;
   o.durability = plan.durability;
   o.isolation = entry.isolation;
   o.creation.threads = plan.rings;
   o.creation.uuid_seed = plan.seed + 1;
+  if (plan.first_limit != 0)
+    o.creation.max_size = std::min(plan.max_data_bytes, plan.first_limit * (openings + 1));
+  o.creation.raise_max_size = plan.first_limit != 0 && openings != 0;
   o.engine_options = plan.engine_options;
   o.max_resident = plan.max_resident;
   engine::Config config;
@@ -165,6 +173,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   // Of a step in which the process was killed and that did not happen: what it would have made.
   std::map<std::uint64_t, std::uint64_t> undone;
   std::string failure;
+  std::uint64_t openings = 0;  // of the existing pool
   std::unique_ptr<crash::Image> image;
   medium::Trace trace;
   crash::Arena::Geometry geometry;
@@ -185,7 +194,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
     // From the very beginning: a pool under creation is absent or whole.
     image = std::make_unique<crash::Image>(medium->begin_trace(), medium->data_bytes());
     auto pool = std::make_unique<PoolType>(
-        PoolType::try_open_on("crash", options_of(plan, entry), std::move(made), true).value());
+        PoolType::try_open_on("crash", options_of(plan, entry, 0), std::move(made), true).value());
     const auto note_state = [&] {
       if constexpr (Digests<Workload, crash::PlainTx>)
         states.push_back(pool->view([&](auto& tx, const Root& root) {
@@ -207,9 +216,10 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
         pool.reset();  // nothing records what it does now
         medium = made.get();
         if (dice() % 2 == 0) kill_soon(dice, 40);
-        pool = std::make_unique<PoolType>(
-            PoolType::try_open_on("crash", options_of(plan, entry), std::move(made), false)
-                .value());
+        pool = std::make_unique<PoolType>(PoolType::try_open_on("crash",
+                                                                options_of(plan, entry, ++openings),
+                                                                std::move(made), false)
+                                              .value());
         if (medium->survives()) return;
       }
     };

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/open_pool.hpp"
 #include "tools/command.hpp"
 #include "tools/json.hpp"
@@ -53,7 +54,8 @@ Json describe(RawPool& pool) {
     j["allocated_bytes"] = static_cast<std::uint64_t>(st.st_blocks) * 512;
   }
   j["data_bytes"] = h.data_bytes;
-  j["max_data_bytes"] = h.max_data_bytes;
+  j["max_data_bytes"] = pool::Directory(h).max_data_bytes();
+  if (h.raised_max_bytes != 0) j["first_max_data_bytes"] = h.first_max_bytes;
   j["heap_used"] = h.heap_used;
   j["root_offset"] = h.root_offset;
   j["root_bytes"] = h.root_bytes;

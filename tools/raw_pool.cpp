@@ -10,6 +10,7 @@
 
 #include "perdure/base/descriptor.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
+#include "perdure/pool/directory.hpp"
 #include "tools/command.hpp"
 
 namespace perdure::tool {
@@ -24,7 +25,7 @@ RawPool::RawPool(const PoolArguments& arguments) : path_(arguments.path) {
   how.direct = !arguments.no_direct;
   how.log_bytes = header().log_bytes;
   how.data_bytes = header().data_bytes;
-  how.max_data_bytes = header().max_data_bytes;
+  how.max_data_bytes = pool::Directory(header()).max_data_bytes();
   medium_ = medium::open_medium(how).value();
 }
 

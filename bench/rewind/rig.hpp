@@ -16,7 +16,7 @@
 #include "papers/rewind/manager.hpp"
 #include "papers/rewind/nvm.hpp"
 #include "perdure/medium/delay.hpp"
-#include "perdure/pool/format.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/open_pool.hpp"
 
 namespace bench::rewind {
@@ -110,8 +110,7 @@ class Rig {
   void open() {
     file_ = perdure::pool::OpenPool::open(how_, identity()).value();
     file_->start_session(perdure::pool::ViewPolicy::shared).or_throw();
-    table_ = (perdure::pool::first_chunk(file_->header().max_data_bytes) + 16) *
-             perdure::pool::chunk_bytes;
+    table_ = (perdure::pool::first_chunk(file_->header()) + 16) * perdure::pool::chunk_bytes;
     manager_ = std::make_unique<Manager>(*file_, options_.composition);
     manager_->format().or_throw();
     nvm_ = std::make_unique<perdure::papers::rewind::NvmStore>(file_->medium());

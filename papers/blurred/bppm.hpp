@@ -146,7 +146,7 @@ class Bppm : public DataAtCommit<Tm> {
 template <class Tm, class Writes>
 class Bppm<Tm, Writes>::Transaction : public TransactionBase<Tm> {
   using Base = TransactionBase<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
+  using Base::core_, Base::heap_, Base::inside_, Base::directory_, Base::offset_of, Base::ops_,
       Base::row_, Base::shows_, Base::tm_, Base::view_;
 
  public:
@@ -168,7 +168,7 @@ class Bppm<Tm, Writes>::Transaction : public TransactionBase<Tm> {
     for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
   }
   std::byte* alloc(std::uint64_t bytes) {
-    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_data_).offset;
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, directory_).offset;
   }
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);

@@ -48,7 +48,7 @@ Bppm<Tm, Writes>::Transaction::Transaction(Bppm& engine, int slot)
         else
           return tm::PrivateWrites{};
       }()),
-      data_writer_(core_.medium, max_data_) {}
+      data_writer_(core_.medium, directory_) {}
 
 template <class Tm, class Writes>
 void Bppm<Tm, Writes>::Transaction::no_log_space(std::uint64_t n) {

@@ -48,7 +48,7 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Co
         break;
       case TornKind::alloc:
       case TornKind::free:
-        if (!pool::possible(r.heap_op(), data_bytes, header.max_data_bytes)) return false;
+        if (!pool::possible(r.heap_op(), data_bytes, header)) return false;
         targets.block(r.heap_op());
         break;
       default: return false;
@@ -75,7 +75,7 @@ void replay(medium::Medium& medium, const pool::Header& header, const Committed&
           r.mask() == TornRecord::all_bytes ? r.value() : r.over(home.load(r.address()));
       medium.store(data_at + r.address(), &value, 8);  // flush_all writes it back
     } else {
-      pool::apply_op(home, r.heap_op(), header.max_data_bytes);
+      pool::apply_op(home, r.heap_op(), header);
     }
   }
 }
@@ -125,7 +125,7 @@ Status recover(pool::OpenPool& file, Recovery& report) {
   // REDO-4 (log/redo.hpp): the logs are durable before the data region has anything of what they
   // say.
   if (Status s = medium.fence(); !s.ok()) return s;
-  log::DataWriter home(medium, header.max_data_bytes, log::DataWriter::Use::recovery);
+  log::DataWriter home(medium, header, log::DataWriter::Use::recovery);
   for (const Committed& c : committed) {  // step 3
     replay(medium, header, c, home);
     home.hand_over([](std::uint64_t) {});  // flush_all writes each line back once

@@ -23,8 +23,8 @@ bool is_op(const Entry& e) { return e.kind == EntryKind::alloc || e.kind == Entr
 
 }  // namespace
 
-void Combiner::configure(std::uint64_t max_data_bytes) {
-  first_chunk_ = pool::first_chunk(max_data_bytes);
+void Combiner::configure(const pool::Directory& directory) {
+  first_chunk_ = directory.first_chunk();
   rehash(min_slots);
 }
 

@@ -25,13 +25,14 @@
 #include "papers/names.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/log/record_writer.hpp"
+#include "perdure/pool/directory.hpp"
 
 namespace perdure::papers::dudetm {
 
 class Combiner {
  public:
-  /// `max_data_bytes` is the pool's; it determines where spans begin.
-  void configure(std::uint64_t max_data_bytes);
+  /// `directory` is the pool's; it determines where spans begin.
+  void configure(const pool::Directory& directory);
 
   /// Returns whether a transaction's entries may join the group (GROUP-1). The entries are not
   /// checked for damage, because they come from this process.

@@ -116,7 +116,7 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, Persister> {
 template <class Tm>
 class Dudetm<Tm>::Transaction : public RedoTransaction<Dudetm<Tm>, Tm, Persister> {
   using Base = RedoTransaction<Dudetm<Tm>, Tm, Persister>;
-  using Base::core_, Base::engine_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
+  using Base::core_, Base::engine_, Base::inside_, Base::directory_, Base::offset_of, Base::ops_,
       Base::record_, Base::ring_, Base::tm_, Base::update_, Base::view_, Base::volatile_;
 
  public:
@@ -217,7 +217,7 @@ class Dudetm<Tm>::Transaction : public RedoTransaction<Dudetm<Tm>, Tm, Persister
       if (pages_ && op.cls < pool::small_classes) {
         const pool::ClassInfo& info = pool::classes[op.cls];
         // mutant: heap-op-touches-bitmap
-        touch(pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_data_)) *
+        touch(pool::span_chunk_of(op.offset, info.chunks, directory_.first_chunk()) *
                   pool::chunk_bytes,
               info.first);
       }

@@ -12,6 +12,7 @@
 #include "papers/dudetm/dudetm.hpp"
 #include "papers/names.hpp"
 #include "perdure/engine/redo_engine_impl.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/features.hpp"
 
 namespace perdure::papers::dudetm {
@@ -44,8 +45,9 @@ void Dudetm<Tm>::start_replay() {
   const bool software = how == ShadowPaging::automatic
                             ? options.shadow_size < core_.file.heap().used_bytes() / small_share
                             : how == ShadowPaging::software;
-  paging_ = std::make_unique<Paging>(core_.file.view(), header.max_data_bytes,
-                                     pool::first_chunk(header.max_data_bytes) * pool::chunk_bytes,
+  const pool::Directory directory(header);
+  paging_ = std::make_unique<Paging>(core_.file.view(), directory.max_data_bytes(),
+                                     directory.first_chunk() * pool::chunk_bytes,
                                      options.shadow_size, software);
 }
 
@@ -56,7 +58,7 @@ void Dudetm<Tm>::group_transactions() {
   const Variant variant = variant_of(core_.config);
   const bool promises = !variant.unbounded && !timestamps;
   if (strict_ || (variant.group == 0 && promises)) return;
-  Grouping grouping{variant.group, variant.compress, core_.file.header().max_data_bytes, {}};
+  Grouping grouping{variant.group, variant.compress, core_.file.header(), {}};
   if (!promises)
     grouping.wait_for_log_space = [this] {
       replay_->checkpoint();

@@ -11,7 +11,7 @@ namespace perdure::papers::dudetm {
 void Persister::configure(Grouping grouping) {
   grouping_ = std::move(grouping);
   if (grouping_.transactions == 0) return;
-  combiner_.configure(grouping_.max_data_bytes);
+  combiner_.configure(grouping_.directory);
   packed_writer_.configure(ring_->seed(), ring_->max_record(), unit_);
 }
 

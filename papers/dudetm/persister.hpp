@@ -31,6 +31,7 @@
 #include "papers/dudetm/kept.hpp"
 #include "papers/names.hpp"
 #include "perdure/log/log_writer.hpp"
+#include "perdure/pool/directory.hpp"
 
 namespace perdure::papers::dudetm {
 
@@ -41,7 +42,7 @@ struct Grouping {
   std::uint64_t transactions = 0;
   /// Whether combined records are packed (packed.hpp) where that makes them shorter.
   bool compress = false;
-  std::uint64_t max_data_bytes = 0;  ///< the pool's, if they are combined
+  pool::Directory directory = 0;  ///< the pool's, if they are combined
   /// If it is set, no commit reserves, and a step that lacks log space calls it until there is
   /// enough.
   std::function<Status()> wait_for_log_space;

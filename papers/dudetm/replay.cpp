@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "perdure/log/redo_team.hpp"
+#include "perdure/pool/directory.hpp"
 
 namespace perdure::papers::dudetm {
 
@@ -78,11 +79,11 @@ bool Replay::apply_locked(std::uint64_t most) {
     bytes += record.bytes(unit);
   }
   if (bytes == 0) return false;
-  const std::uint64_t max_data = core_.file.header().max_data_bytes;
+  const pool::Directory directory(core_.file.header());
   const auto use =
       applied_in_part_ ? log::DataWriter::Use::running : log::DataWriter::Use::in_order;
   applied_in_part_ = true;
-  if (log::redo(core_.medium, max_data, payloads_, use, 1, masks_) != log::no_strange)
+  if (log::redo(core_.medium, directory, payloads_, use, 1, masks_) != log::no_strange)
     return core_.poison(log::strange_record(core_.medium, last)), false;
   applied_in_part_ = false;
   clear();

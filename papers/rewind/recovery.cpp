@@ -41,7 +41,7 @@ class Recoverer {
         manager_(manager),
         how_(manager.how()),
         report_(report),
-        data_(file.medium(), file.header().max_data_bytes, log::DataWriter::Use::recovery) {}
+        data_(file.medium(), file.header(), log::DataWriter::Use::recovery) {}
 
   Status run() {
     if (Status s = read(); !s.ok()) return s;
@@ -95,8 +95,7 @@ class Recoverer {
     for (const auto& [r, log] : records_) {
       manager_.go_on_from(r.lsn(), r.transaction());
       if ((r.stores_word() && (r.address() % 8 != 0 || r.address() + 8 > medium_.data_bytes())) ||
-          (r.changes_heap() &&
-           !pool::possible(r.heap_op(), medium_.data_bytes(), header_.max_data_bytes)))
+          (r.changes_heap() && !pool::possible(r.heap_op(), medium_.data_bytes(), header_)))
         return failure(Code::corrupt, medium_.path(),
                        "log record " + std::to_string(r.lsn()) +
                            " names bytes or blocks that the pool does not have",
@@ -165,8 +164,7 @@ class Recoverer {
       if (how_.force)
         in_order_[r.commit_id()] = std::move(ops[r.transaction()]);
       else
-        for (const auto& op : ops[r.transaction()])
-          pool::apply_op(data_, op, header_.max_data_bytes);
+        for (const auto& op : ops[r.transaction()]) pool::apply_op(data_, op, header_);
     }
     data_.flush();
   }
@@ -223,9 +221,9 @@ class Recoverer {
   // Force: applies heap ops by commit id, over all logs. They are last, because no log would store
   // again what their directory words may zero.
   void apply_in_order() {
-    pool::StagedTarget heap(data_, header_.max_data_bytes);
+    pool::StagedTarget heap(data_, header_);
     for (const auto& [id, of_one] : in_order_)
-      for (const auto& op : of_one) pool::apply_op(heap, op, header_.max_data_bytes);
+      for (const auto& op : of_one) pool::apply_op(heap, op, header_);
     heap.write();
     data_.flush();
   }

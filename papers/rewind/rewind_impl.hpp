@@ -35,7 +35,7 @@ Rewind<Tm>::Transaction::Transaction(Rewind& engine, int slot)
       log_(engine.manager_.log_of(static_cast<std::uint64_t>(slot))),
       force_(engine.composition_.force),
       waits_(engine.composition_.layers == 1 && engine.composition_.version == LogVersion::batch),
-      data_writer_(core_.medium, max_data_) {}
+      data_writer_(core_.medium, directory_) {}
 
 template <class Tm>
 void Rewind<Tm>::Transaction::log_full(std::uint64_t bytes) {

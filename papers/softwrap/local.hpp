@@ -46,7 +46,7 @@ class SoftWrapLocal : public Logged<Tm> {
 template <class Tm>
 class SoftWrapLocal<Tm>::Transaction : public WrapTransaction<Tm> {
   using Base = WrapTransaction<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
+  using Base::core_, Base::heap_, Base::inside_, Base::directory_, Base::offset_of, Base::ops_,
       Base::row_, Base::tm_, Base::view_, Base::open_, Base::needed_, Base::data_writer_, Base::log;
 
  public:
@@ -79,7 +79,7 @@ class SoftWrapLocal<Tm>::Transaction : public WrapTransaction<Tm> {
     log().run(offset_of(a), src, n);
   }
   std::byte* alloc(std::uint64_t bytes) {
-    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_data_).offset;
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, directory_).offset;
   }
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);

@@ -64,11 +64,11 @@ class WrapTransaction : public TransactionBase<Tm> {
   using Base = TransactionBase<Tm>;
 
  protected:
-  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
+  using Base::core_, Base::heap_, Base::inside_, Base::directory_, Base::offset_of, Base::ops_,
       Base::row_, Base::tm_, Base::view_;
   WrapTransaction(typename Tm::Shared& shared, EngineBase& core, int slot,
                   ThreadLogs<WrapLog>& logs)
-      : Base(shared, core, slot), use_(logs, slot), data_writer_(core.medium, max_data_) {}
+      : Base(shared, core, slot), use_(logs, slot), data_writer_(core.medium, directory_) {}
   ~WrapTransaction() = default;
 
   [[nodiscard]] WrapLog& log() noexcept { return use_.log(); }

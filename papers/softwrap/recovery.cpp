@@ -37,7 +37,7 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Cl
                targets.words(offset, 1);
              },
              [&](const pool::HeapOp& op) {
-               all = all && pool::possible(op, data_bytes, header.max_data_bytes);
+               all = all && pool::possible(op, data_bytes, header);
                targets.block(op);
              }) >= 0 &&
          all;
@@ -84,12 +84,12 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
   // REDO-4 (log/redo.hpp): the logs are durable before the data region has anything of what they
   // say.
   if (Status s = medium.fence(); !s.ok()) return s;
-  log::DataWriter home(medium, header.max_data_bytes, log::DataWriter::Use::recovery);
+  log::DataWriter home(medium, header, log::DataWriter::Use::recovery);
   for (const Closed& c : closed) {
     WrapLog::entries(
         medium, c.place, c.wrap,
         [&](std::uint64_t offset, std::uint64_t value) { home.words(offset, &value, 1); },
-        [&](const pool::HeapOp& op) { pool::apply(home, op, header.max_data_bytes); });
+        [&](const pool::HeapOp& op) { pool::apply(home, op, header); });
     ++report.transactions;
     report.records += c.wrap.last - c.wrap.first;
     report.last_id = std::max(report.last_id, c.wrap.id);

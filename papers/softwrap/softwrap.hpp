@@ -75,7 +75,7 @@ class SoftWrap : public Logged<Tm> {
 template <class Tm>
 class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
   using Base = WrapTransaction<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
+  using Base::core_, Base::heap_, Base::inside_, Base::directory_, Base::offset_of, Base::ops_,
       Base::row_, Base::tm_, Base::view_, Base::open_, Base::needed_, Base::data_writer_, Base::log;
 
  public:
@@ -120,7 +120,7 @@ class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
   std::byte* alloc(std::uint64_t bytes) {
     check_expired();
     Spans spans{*this};
-    return view_ + ops_.allocate(heap_, bytes, spans, view_, max_data_).offset;
+    return view_ + ops_.allocate(heap_, bytes, spans, view_, directory_).offset;
   }
   void free(void* p) {
     check_expired();

@@ -19,6 +19,7 @@
 #include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/shadow/options.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/tm/tm.hpp"
 
 struct perdure_pool {
@@ -245,7 +246,7 @@ int check_receipt(perdure_pool& pool, perdure_id id) {
 Status read_options(const char* path, const perdure_options& o, Options& options) {
   constexpr std::uint32_t known = PERDURE_NO_CREATE | PERDURE_MUST_CREATE | PERDURE_OPEN_READ_ONLY |
                                   PERDURE_ANY_LAYOUT | PERDURE_CALLER_ISOLATES | PERDURE_BUFFERED |
-                                  PERDURE_NO_HELPER;
+                                  PERDURE_NO_HELPER | PERDURE_RAISE_MAX_SIZE;
   if ((o.flags & ~known) != 0)
     return failure(Code::invalid, path, "flags " + std::to_string(o.flags),
                    "PERDURE_NO_CREATE | ...");
@@ -260,6 +261,7 @@ Status read_options(const char* path, const perdure_options& o, Options& options
   if (o.engine != nullptr) options.engine = o.engine;
   if (o.medium != nullptr) options.medium = o.medium;
   if (o.max_size != 0) options.creation.max_size = o.max_size;
+  options.creation.raise_max_size = (o.flags & PERDURE_RAISE_MAX_SIZE) != 0;
   options.creation.initial_size = o.initial_size;
   options.creation.log_size = o.log_size;
   if (o.threads != 0) options.creation.threads = o.threads;
@@ -318,7 +320,7 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
     auto& file = pool->impl->file();
     pool->view = file.view();
     if (file.header().root_bytes != 0) pool->root = pool->view + file.root_offset();
-    pool->first_data = pool::first_chunk(file.header().max_data_bytes) * pool::chunk_bytes;
+    pool->first_data = pool::first_chunk(file.header()) * pool::chunk_bytes;
     *out = pool.release();
     return PERDURE_OK;
   });

@@ -243,6 +243,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   how.must_create = options.must_create;
   how.read_only = options.read_only;
   how.max_bytes = options.creation.max_size;
+  how.raise_max = options.creation.raise_max_size;
   how.initial_bytes = options.creation.initial_size;
   how.log_bytes = options.creation.log_size;
   how.medium = options.medium;

@@ -21,10 +21,15 @@ namespace perdure {
 /// How far a recovery is: RecoveryOptions::progress is given one.
 using RecoveryProgress = log::RecoveryProgress;
 
-/// What is fixed when a pool is created; ignored when an existing pool is opened.
+/// What is fixed when a pool is created; ignored when an existing pool is opened, except for what
+/// raise_max_size says.
 struct Creation {
   /// The data's upper bound in bytes; address space is reserved for it.
   std::uint64_t max_size = std::uint64_t{64} << 30;
+  /// true: an existing pool whose max_size is less than this one is raised to it when it is opened
+  /// for writing, for good; builds without the feature `raised limit` then refuse it. A pool with a
+  /// larger max_size keeps it. `incompatible` if the address space behind the pool's is taken.
+  bool raise_max_size = false;
   /// Data bytes allocated at once; 0: the minimum. The data grows as needed.
   std::uint64_t initial_size = 0;
   /// Bytes of log, which take blocks of the disk as the log is first written; 0: 64 MiB. A

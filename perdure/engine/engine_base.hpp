@@ -21,6 +21,7 @@
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/engine.hpp"
 #include "perdure/engine/stat_page.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/heap_apply.hpp"
 #include "perdure/pool/open_pool.hpp"
@@ -189,17 +190,17 @@ class HeapOps {
   /// zeros.
   template <class Tm>
   pool::HeapOp allocate(pool::Heap& heap, std::uint64_t bytes, Tm& tm, const std::byte* view,
-                        std::uint64_t max_data_bytes) {
+                        const pool::Directory& directory) {
     const pool::HeapOp op = reserve(heap, bytes);
     if (op.cls < pool::small_classes) {
       const pool::ClassInfo& info = pool::classes[op.cls];
       const std::uint64_t chunk =
-          pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_data_bytes));
+          pool::span_chunk_of(op.offset, info.chunks, directory.first_chunk());
       const auto word = [view](std::uint64_t offset) {
         return reinterpret_cast<const std::uint64_t*>(view + offset);
       };
       // Acquire: pairs with the targets' store: a thread that sees the span's word sees its bitmap.
-      if (__builtin_expect(__atomic_load_n(word(pool::directory_word(chunk)), __ATOMIC_ACQUIRE) !=
+      if (__builtin_expect(__atomic_load_n(word(directory.word(chunk)), __ATOMIC_ACQUIRE) !=
                                pool::span_word(op.cls).bits,
                            0))
         try {

@@ -31,7 +31,7 @@ class RedoTransaction : public TransactionBase<Tm> {
   void free(void* p) { (void)record_free(p); }
 
  protected:
-  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::ops_, Base::row_,
+  using Base::core_, Base::heap_, Base::inside_, Base::directory_, Base::ops_, Base::row_,
       Base::shows_, Base::tm_, Base::update_, Base::view_;
 
   /// `marks` receives the lines that heap ops change; null where the data region is not written
@@ -57,7 +57,7 @@ class RedoTransaction : public TransactionBase<Tm> {
   /// can't.
   pool::HeapOp record_alloc(std::uint64_t bytes) {
     record_.room(2);
-    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_data_);
+    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, directory_);
     record_.heap_op(op);
     return op;
   }

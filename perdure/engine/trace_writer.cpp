@@ -14,6 +14,7 @@
 #include "perdure/base/at_fork.hpp"
 #include "perdure/base/checksum.hpp"
 #include "perdure/base/descriptor.hpp"
+#include "perdure/pool/directory.hpp"
 
 namespace perdure::engine {
 namespace {
@@ -91,9 +92,10 @@ TraceWriter::TraceWriter(const std::string& name, pool::OpenPool& file, const Co
   config.instance.copy(header_.engine, sizeof header_.engine - 1);
   file.medium().kind().copy(header_.medium, sizeof header_.medium - 1);
   header_.durability = static_cast<std::uint32_t>(config.durability);
-  header_.max_data_bytes = file.header().max_data_bytes;
+  const pool::Directory directory(file.header());
+  header_.max_data_bytes = directory.max_data_bytes();
   header_.data_bytes = file.data_bytes();
-  header_.first_data = pool::first_chunk(header_.max_data_bytes) * pool::chunk_bytes;
+  header_.first_data = directory.first_chunk() * pool::chunk_bytes;
   header_.root_offset = file.root_offset();
   header_.root_bytes = file.root_bytes();
   if (::ftruncate(fd_, 0) != 0 || !write_header()) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "perdure/engine/engine_base.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/tm/tm.hpp"
 
 namespace perdure::engine {
@@ -84,7 +85,7 @@ class TransactionBase {
         row_(core.rows[static_cast<std::size_t>(slot)]),
         heap_(core.file.heap()),
         view_(core.file.view()),
-        max_data_(core.file.header().max_data_bytes),
+        directory_(core.file.header()),
         shows_(core.config.fence_is_sync) {}
   ~TransactionBase() = default;
 
@@ -154,7 +155,7 @@ class TransactionBase {
   template <class Target>
   void apply_heap_ops(Target& target) {
     for (const auto& op : ops_) {
-      pool::apply_op(target, op, max_data_);
+      pool::apply_op(target, op, directory_);
       heap_.note_applied(op);
     }
   }
@@ -173,7 +174,7 @@ class TransactionBase {
   ThreadCounters& row_;
   pool::Heap& heap_;
   std::byte* const view_;
-  const std::uint64_t max_data_;
+  const pool::Directory directory_;
   ShowTimer shows_;
   HeapOps ops_;
 };

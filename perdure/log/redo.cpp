@@ -12,10 +12,10 @@
 #include "perdure/pool/features.hpp"
 
 namespace perdure::log {
-DataWriter::DataWriter(medium::Medium& medium, std::uint64_t max_data_bytes, Use use,
+DataWriter::DataWriter(medium::Medium& medium, const pool::Directory& directory, Use use,
                        LineMasks* masks)
     : medium_(medium),
-      max_data_bytes_(max_data_bytes),
+      directory_(directory),
       use_(use),
       lent_(masks),
       masks_(masks != nullptr       ? masks
@@ -36,8 +36,8 @@ bool DataWriter::entry(const Entry& e) {
     case EntryKind::alloc:
     case EntryKind::free:
       // mutant: redo-possible-blocks
-      if (!pool::possible(e.heap_op(), medium_.data_bytes(), max_data_bytes_)) return false;
-      pool::apply(*this, e.heap_op(), max_data_bytes_);
+      if (!pool::possible(e.heap_op(), medium_.data_bytes(), directory_)) return false;
+      pool::apply(*this, e.heap_op(), directory_);
       return true;
     case EntryKind::end:
     case EntryKind::after: return true;
@@ -203,7 +203,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   if (Status s = targets.allocate(); !s.ok()) return s;
   progress.begin(Stage::apply, total);
   const unsigned threads = threads_for(total);
-  Redo redo(medium, header.max_data_bytes, DataWriter::Use::recovery, threads, total / 16);
+  Redo redo(medium, header, DataWriter::Use::recovery, threads, total / 16);
   // Payloads are applied in batches. One thread takes so much that it has read the batch's headers
   // and finds its payloads in the cache; a team, what is worth its start.
   const std::uint64_t batch = threads == 1 ? 256 << 10 : 8 << 20;

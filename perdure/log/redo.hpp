@@ -28,6 +28,7 @@
 #include "perdure/log/progress.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/medium/medium.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/open_pool.hpp"
 
@@ -45,7 +46,7 @@ class DataWriter final : public pool::HeapTarget {
   static constexpr std::size_t batch = 4096;
   /// With `masks`, lines are noted there, and the caller writes them back. In recovery each line is
   /// written back once. Throws std::bad_alloc.
-  DataWriter(medium::Medium& medium, std::uint64_t max_data_bytes, Use use = Use::running,
+  DataWriter(medium::Medium& medium, const pool::Directory& directory, Use use = Use::running,
              LineMasks* masks = nullptr);
   DataWriter(const DataWriter&) = delete;
   DataWriter& operator=(const DataWriter&) = delete;
@@ -118,7 +119,7 @@ class DataWriter final : public pool::HeapTarget {
   }
 
   medium::Medium& medium_;
-  const std::uint64_t max_data_bytes_;
+  const pool::Directory directory_;
   const Use use_;
   mutable std::vector<std::uint64_t> lines_;  // to be flushed, where there are no masks
   LineMasks own_;                             // recovery

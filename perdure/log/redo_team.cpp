@@ -36,9 +36,9 @@ unsigned owner_of(std::uint64_t page, unsigned threads) noexcept {
 // page are made in their order.
 class Redo::Part {
  public:
-  Part(medium::Medium& medium, std::uint64_t max_data_bytes, DataWriter::Use use, unsigned me,
+  Part(medium::Medium& medium, const pool::Directory& directory, DataWriter::Use use, unsigned me,
        unsigned threads, LineMasks* masks, std::uint64_t stores)
-      : data_(medium, max_data_bytes, use, masks),
+      : data_(medium, directory, use, masks),
         data_bytes_(medium.data_bytes()),
         me_(me),
         threads_(threads),
@@ -123,12 +123,12 @@ unsigned redo_threads(std::uint64_t log_bytes) noexcept {
   return std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
 }
 
-Redo::Redo(medium::Medium& medium, std::uint64_t max_data_bytes, DataWriter::Use use,
+Redo::Redo(medium::Medium& medium, const pool::Directory& directory, DataWriter::Use use,
            unsigned threads, std::uint64_t stores, std::span<LineMasks> masks)
     : medium_(medium), masked_(!masks.empty()) {
   threads = std::max(threads, 1U);
   for (unsigned me = 0; me < threads; ++me)
-    parts_.push_back(std::make_unique<Part>(medium, max_data_bytes, use, me, threads,
+    parts_.push_back(std::make_unique<Part>(medium, directory, use, me, threads,
                                             me < masks.size() ? &masks[me] : nullptr, stores));
 }
 Redo::~Redo() = default;
@@ -157,20 +157,19 @@ void Redo::finish() {
   });
 }
 
-std::size_t redo(medium::Medium& medium, std::uint64_t max_data_bytes,
+std::size_t redo(medium::Medium& medium, const pool::Directory& directory,
                  std::span<const Payload> payloads, DataWriter::Use use, unsigned threads,
                  std::span<LineMasks> masks) {
   std::uint64_t stores = 0;  // at most: an entry takes two words, or more
   for (const Payload& p : payloads) stores += p.n / 2;
   if (threads <= 1) {
     // The replay of dudetm calls this for every few transactions: so it takes no memory.
-    Redo::Part all(medium, max_data_bytes, use, 0, 1, masks.empty() ? nullptr : masks.data(),
-                   stores);
+    Redo::Part all(medium, directory, use, 0, 1, masks.empty() ? nullptr : masks.data(), stores);
     const std::size_t strange = all.apply(payloads);
     if (strange == no_strange) all.flush();
     return strange;
   }
-  Redo all(medium, max_data_bytes, use, threads, stores, masks);
+  Redo all(medium, directory, use, threads, stores, masks);
   const std::size_t strange = all.apply(payloads);
   if (strange == no_strange) all.finish();
   return strange;

@@ -22,6 +22,7 @@
 
 #include "perdure/log/packed.hpp"
 #include "perdure/log/redo.hpp"
+#include "perdure/pool/directory.hpp"
 
 namespace perdure::log {
 
@@ -36,8 +37,8 @@ class Redo {
   /// `stores`: about how many words and runs of words there will be. Without `masks` finish()
   /// starts the write-back of what was changed. With `masks`, one per thread, lines are noted there
   /// and the caller writes them back. Throws std::bad_alloc.
-  Redo(medium::Medium& medium, std::uint64_t max_data_bytes, DataWriter::Use use, unsigned threads,
-       std::uint64_t stores, std::span<LineMasks> masks = {});
+  Redo(medium::Medium& medium, const pool::Directory& directory, DataWriter::Use use,
+       unsigned threads, std::uint64_t stores, std::span<LineMasks> masks = {});
   Redo(const Redo&) = delete;
   Redo& operator=(const Redo&) = delete;
   ~Redo();
@@ -53,8 +54,8 @@ class Redo {
   void finish();
 
  private:
-  friend std::size_t redo(medium::Medium&, std::uint64_t, std::span<const Payload>, DataWriter::Use,
-                          unsigned, std::span<LineMasks>);
+  friend std::size_t redo(medium::Medium&, const pool::Directory&, std::span<const Payload>,
+                          DataWriter::Use, unsigned, std::span<LineMasks>);
   class Part;
   medium::Medium& medium_;
   const bool masked_;
@@ -62,7 +63,7 @@ class Redo {
 };
 
 /// The same for payloads that are all there: apply(), and finish() where none is strange.
-std::size_t redo(medium::Medium& medium, std::uint64_t max_data_bytes,
+std::size_t redo(medium::Medium& medium, const pool::Directory& directory,
                  std::span<const Payload> payloads, DataWriter::Use use, unsigned threads,
                  std::span<LineMasks> masks = {});
 

@@ -19,12 +19,19 @@ std::uint64_t bytes_of(const medium::Medium& medium, std::uint64_t chunk,
 
 }  // namespace
 
-Status allocate_directory(medium::Medium& medium, std::uint64_t max_data_bytes,
+Status allocate_directory(medium::Medium& medium, const Directory& directory,
                           std::uint64_t data_bytes) {
   // Replay reads this many words around a span.
   constexpr std::uint64_t beyond = classes[small_classes - 1].chunks;
-  const std::uint64_t words = std::min(chunks_of(max_data_bytes), chunks_of(data_bytes) + beyond);
-  return medium.allocate(medium.log_bytes() + directory_offset, words * 8);
+  Status s;
+  directory.each_run_of_words(medium.data_bytes(), [&](std::uint64_t begin, std::uint64_t) {
+    const std::uint64_t end =
+        std::min(directory.section_end(begin), std::max(chunks_of(data_bytes) + beyond, begin));
+    const std::uint64_t from = directory.word(begin),
+                        to = std::min(from + (end - begin) * 8, medium.data_bytes());
+    if (s.ok() && to > from) s = medium.allocate(medium.log_bytes() + from, to - from);
+  });
+  return s;
 }
 
 Status allocate_chunks(medium::Medium& medium, std::uint64_t chunk, std::uint64_t count) {
@@ -39,20 +46,21 @@ Status allocate_frame(medium::Medium& medium, const Header& header) {
                                    std::min<std::uint64_t>(header.ring_bytes, medium::page_bytes));
         !s.ok())
       return s;
-  return allocate_directory(medium, header.max_data_bytes, header.data_bytes);
+  return allocate_directory(medium, header, header.data_bytes);
 }
 
 Status allocate_used(medium::Medium& medium, const Header& header) {
   if (Status s = allocate_frame(medium, header); !s.ok()) return s;
   const std::uint64_t data = medium.log_bytes(), end = chunks_of(header.data_bytes);
+  const Directory directory(header);
   const auto used = [&](std::uint64_t chunk) {
     return __atomic_load_n(
-               reinterpret_cast<const std::uint64_t*>(medium.at(data + directory_word(chunk))),
+               reinterpret_cast<const std::uint64_t*>(medium.at(data + directory.word(chunk))),
                __ATOMIC_RELAXED) != 0;
   };
   // Goes from one gap in the allocation to the next: most pools have none, and their directory is
   // not read.
-  for (std::uint64_t chunk = first_chunk(header.max_data_bytes); chunk < end; ++chunk) {
+  for (std::uint64_t chunk = directory.first_chunk(); chunk < end; ++chunk) {
     const std::uint64_t at = chunk * chunk_bytes, left = end * chunk_bytes - at;
     const std::uint64_t whole = medium.allocated_from(data + at, left);
     if (whole == left) break;
@@ -67,8 +75,8 @@ Status allocate_used(medium::Medium& medium, const Header& header) {
 }
 
 Targets::Targets(medium::Medium& medium, const Header& header)
-    : medium_(medium), max_data_bytes_(header.max_data_bytes) {
-  const std::uint64_t first = first_chunk(header.max_data_bytes) * chunk_bytes,
+    : medium_(medium), directory_(header) {
+  const std::uint64_t first = directory_.first_chunk() * chunk_bytes,
                       data_bytes = medium.data_bytes();
   if (data_bytes <= first || medium.allocated(medium.log_bytes() + first, data_bytes - first))
     return;
@@ -89,10 +97,10 @@ void Targets::many_words(std::uint64_t offset, std::uint64_t n) noexcept {
 }
 
 void Targets::block(const HeapOp& op) noexcept {
-  if (!possible(op, medium_.data_bytes(), max_data_bytes_)) return;
+  if (!possible(op, medium_.data_bytes(), directory_)) return;
   const bool large = op.cls == large_class;
   const std::uint64_t own = op.offset / chunk_bytes;
-  mark(large ? own : span_chunk_of(op.offset, classes[op.cls].chunks, first_chunk(max_data_bytes_)),
+  mark(large ? own : span_chunk_of(op.offset, classes[op.cls].chunks, directory_.first_chunk()),
        large ? op.chunks : classes[op.cls].chunks);
 }
 

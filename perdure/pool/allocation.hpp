@@ -23,14 +23,16 @@
 
 #include "perdure/base/status.hpp"
 #include "perdure/medium/medium.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/heap.hpp"
 
 namespace perdure::pool {
 
-/// Allocates the directory's words for a data region of `data_bytes`, and those after them that the
-/// application of a heap op may read (heap_apply.hpp).
-Status allocate_directory(medium::Medium& medium, std::uint64_t max_data_bytes,
+/// Allocates the directory's words for a data region of `data_bytes`, as far as the medium has
+/// their chunks (its growth allocates what it adds), and those after them that the application of
+/// a heap op may read (heap_apply.hpp).
+Status allocate_directory(medium::Medium& medium, const Directory& directory,
                           std::uint64_t data_bytes);
 /// Allocates chunks [chunk, chunk + count) of the data region.
 Status allocate_chunks(medium::Medium& medium, std::uint64_t chunk, std::uint64_t count);
@@ -69,7 +71,7 @@ class Targets {
   void many_words(std::uint64_t offset, std::uint64_t n) noexcept;
   void mark(std::uint64_t chunk, std::uint64_t count) noexcept;
   medium::Medium& medium_;
-  const std::uint64_t max_data_bytes_;
+  const Directory directory_;
   std::uint64_t data_bytes_ = 0;  // 0 if none must be named
   // 1: named. A byte per chunk of the data region; empty if none must be named.
   std::vector<std::uint8_t> chunks_;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "perdure/medium/medium.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/heap_apply.hpp"
 
@@ -24,15 +25,21 @@ class Auditor {
         medium_(medium),
         header_(header),
         each_block_(each_block),
-        first_(first_chunk(header.max_data_bytes)),
+        directory_(header),
+        first_(directory_.first_chunk()),
         end_(header.data_bytes / chunk_bytes) {}
 
   HeapAudit run() {
-    for (std::uint64_t c = 0; c < std::min(first_, header_.max_data_bytes / chunk_bytes); ++c)
-      if (load_word(c).bits != 0)
-        problem(c, "a word " + number(load_word(c).bits) + " for a chunk of the directory", "0");
-    for (std::uint64_t c = first_; c < end_;) c += structure(c);
-    for (std::uint64_t c = std::max(end_, first_); c < header_.max_data_bytes / chunk_bytes; ++c)
+    for (std::uint64_t c = 0; c < std::min(first_, directory_.chunks()); ++c) word_of_words(c);
+    for (std::uint64_t c = first_; c < end_;) {
+      if (directory_.holds_words(c))
+        word_of_words(c++);
+      else
+        c += structure(c);
+    }
+    // As far as the data region has the words: those of a section that it lacks are not there yet.
+    for (std::uint64_t c = std::max(end_, first_);
+         c < directory_.chunks() && directory_.word(c) + 8 <= header_.data_bytes; ++c)
       if (load_word(c).bits != 0)
         problem(c, "a word " + number(load_word(c).bits) + " beyond the data region's end", "0");
     if (header_.root_bytes != 0 && !root_found_) {
@@ -56,7 +63,11 @@ class Auditor {
     return v;
   }
   [[nodiscard]] ChunkWord load_word(std::uint64_t chunk) const {
-    return {load(directory_word(chunk))};
+    return {load(directory_.word(chunk))};
+  }
+  void word_of_words(std::uint64_t c) {
+    if (load_word(c).bits != 0)
+      problem(c, "a word " + number(load_word(c).bits) + " for a chunk of the directory", "0");
   }
 
   void problem(std::uint64_t chunk, const std::string& found, const std::string& expected) {
@@ -93,9 +104,12 @@ class Auditor {
   // Checks the words of the chunks after the first. Returns false, having checked none, if the
   // structure extends beyond the data region.
   bool check_rest(std::uint64_t c, std::uint64_t count, const char* what) {
-    if (count == 0 || count > end_ - c) {
+    const std::uint64_t left = std::min(end_, directory_.section_end(c)) - c;
+    if (count == 0 || count > left) {
       problem(c, std::string(what) + " of " + number(count) + " chunks",
-              "1 to " + number(end_ - c) + ", what remains of the data region");
+              "1 to " + number(left) +
+                  (left == end_ - c ? ", what remains of the data region"
+                                    : ", what remains before the next words of the directory"));
       return false;
     }
     for (std::uint64_t i = 1; i < count; ++i) {
@@ -153,6 +167,7 @@ class Auditor {
   const medium::Medium* medium_;
   const Header& header_;
   const std::function<void(std::uint64_t, std::uint64_t)>& each_block_;
+  const Directory directory_;
   const std::uint64_t first_, end_;
   bool root_found_ = false;
   HeapAudit result_;
@@ -164,7 +179,7 @@ HeapAudit audit_heap(
     const std::byte* data, const Header& header,
     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block,
     const medium::Medium* medium) {
-  if (header.data_bytes < first_chunk(header.max_data_bytes) * chunk_bytes) {
+  if (header.data_bytes < first_chunk(header) * chunk_bytes) {
     HeapAudit broken;
     broken.problems.push_back("header: a data region of " + number(header.data_bytes) +
                               " bytes is less than its directory");

@@ -226,8 +226,11 @@ Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Id
   plan.rings = how.rings != 0 ? how.rings : who.rings;
   if (Status s = check_request(how, who, plan.rings); !s.ok()) return s;
   OpenFile sized = how;
+  // What the medium has, as far as max_bytes allows.
   sized.max_bytes =
-      std::max(medium.max_data_bytes(), medium.data_bytes()) / chunk_bytes * chunk_bytes;
+      std::max(std::min(round_up(how.max_bytes, chunk_bytes), medium.max_data_bytes()),
+               medium.data_bytes()) /
+      chunk_bytes * chunk_bytes;
   if (Status s = plan_data(sized, who, plan); !s.ok()) return s;
   const std::uint64_t least = first_chunk(plan.max_data_bytes) +
                               std::max<std::uint64_t>(root_chunks(root_block_bytes(who)), 1);
@@ -334,7 +337,7 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
       return s;
     const HeapOp op = root_op(h);
     NewDataRegion data(medium, plan.log_bytes);
-    apply(data, op, h.max_data_bytes);
+    apply(data, op, h);
     h.heap_used = op_bytes(op);
     // CATALOG-1: flushed here, and fenced below before the header.
     if (const std::string first = first_catalog(who, h.base + h.root_offset); !first.empty()) {

@@ -48,7 +48,8 @@ enum class Feature : std::uint8_t {
   note_entries = 4,
   data_checksums = 5,
   replication_words = 6,
-  dependent_records = 7
+  dependent_records = 7,
+  raised_limit = 8
 };
 
 struct FeatureInfo {
@@ -83,6 +84,8 @@ inline constexpr FeatureInfo features[] = {
     {Feature::replication_words, FeatureWord::write, "replication words", "perdure/pool", false},
     // Log records of the kind `dependent`, and their entries `after` (log/record.hpp).
     {Feature::dependent_records, FeatureWord::read, "dependent records", "perdure/log", true},
+    // max_size was raised: the directory has further sections (directory.hpp).
+    {Feature::raised_limit, FeatureWord::read, "raised limit", "perdure/pool", true},
 };
 
 [[nodiscard]] constexpr const FeatureInfo& info(Feature f) noexcept {

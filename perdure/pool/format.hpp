@@ -67,6 +67,7 @@ struct Header {
   std::uint8_t uuid[16];
   char engine[32];     ///< registry name, zero padded
   std::uint64_t base;  ///< the address at which the view is mapped
+  /// the limit of the data region. Feature raised limit: see directory.hpp, stated_max_bytes
   std::uint64_t max_data_bytes;
   std::uint64_t log_bytes;   ///< length of the log range: the data region starts there
   std::uint64_t ring_bytes;  ///< each ring's length
@@ -98,7 +99,8 @@ struct Header {
   std::uint64_t features_write;
   std::uint64_t features_read;      ///< what a program must know to read the pool
   std::uint64_t features_optional;  ///< what a program may ignore
-  std::uint64_t reserved1;
+  /// feature raised limit: the limit of the data region, above that at creation; otherwise 0
+  std::uint64_t raised_max_bytes;
   /// position (bytes since the epoch began) of each ring's first record that has not been truncated
   std::uint64_t ring_head[max_rings];
 
@@ -110,7 +112,10 @@ struct Header {
   std::uint64_t field_names_hash;
   /// the names of the root type's fields, beside its layout; a longer text is cut at this length
   char field_names[field_names_capacity];
-  std::uint64_t reserved3[17];
+  /// feature raised limit: the limit at creation, from which the places of all directory words
+  /// follow (directory.hpp); otherwise 0
+  std::uint64_t first_max_bytes;
+  std::uint64_t reserved3[16];
   std::uint64_t checksum;  ///< of everything before it
 };
 static_assert(std::endian::native == std::endian::little,
@@ -121,6 +126,8 @@ static_assert(offsetof(Header, uuid) == 16 && offsetof(Header, engine) == 32 &&
 static_assert(offsetof(Header, sequence) == 136 && offsetof(Header, features_write) == 192 &&
               offsetof(Header, ring_head) == 224 && offsetof(Header, layout) == 1248 &&
               offsetof(Header, field_names_bytes) == 3296);
+static_assert(offsetof(Header, raised_max_bytes) == 216 &&
+              offsetof(Header, first_max_bytes) == 3952);
 static_assert(offsetof(Header, checksum) == 4088);
 
 /// Where ring i begins. The rings end where the log range does. On a device-dax, which can be
@@ -152,15 +159,7 @@ inline constexpr std::uint64_t directory_offset = 4096;
 inline constexpr std::uint64_t max_data_limit = 1ULL << 43;  ///< the limit of a log entry's offset
 
 /// Chunk n is [n * chunk_bytes, (n + 1) * chunk_bytes) of the data region. The directory has a word
-/// for every chunk that the data region may ever have.
-[[nodiscard]] constexpr std::uint64_t directory_word(std::uint64_t chunk) noexcept {
-  return directory_offset + chunk * 8;
-}
-/// The first chunk that can hold objects. The chunks before it hold the first page and the
-/// directory; their words stay zero.
-[[nodiscard]] constexpr std::uint64_t first_chunk(std::uint64_t max_data_bytes) noexcept {
-  return (directory_offset + max_data_bytes / chunk_bytes * 8 + chunk_bytes - 1) / chunk_bytes;
-}
+/// for every chunk that the data region may have; directory.hpp says where.
 
 /// One word per chunk. Kind 0: free. Kind 1, small: first chunk of a span of `count` chunks, cut
 /// into blocks of one size class. Kind 2: rest of a span or object (count = distance back to its

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "perdure/base/checksum.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/open_pool.hpp"
 
@@ -23,9 +24,20 @@ std::string contradiction(const Header& h) {
   if (h.base % 4096 != 0) return "base " + number(h.base) + " is not a multiple of 4096";
   if (h.max_data_bytes % chunk_bytes != 0 || h.max_data_bytes > max_data_limit)
     return "max_data_bytes " + number(h.max_data_bytes);
-  if (h.data_bytes % 4096 != 0 || h.data_bytes > h.max_data_bytes)
+  const bool raised = has_feature(h, Feature::raised_limit);
+  // mutant: header-raised-limit
+  if (raised ? h.raised_max_bytes % chunk_bytes != 0 || h.raised_max_bytes > max_data_limit ||
+                   h.raised_max_bytes <= h.first_max_bytes
+             : h.raised_max_bytes != 0)
+    return "raised_max_bytes " + number(h.raised_max_bytes);
+  if (raised ? h.first_max_bytes % chunk_bytes != 0 || h.first_max_bytes < 2 * chunk_bytes
+             : h.first_max_bytes != 0)
+    return "first_max_bytes " + number(h.first_max_bytes);
+  if (h.max_data_bytes != stated_max_bytes(h))
+    return "max_data_bytes " + number(h.max_data_bytes) + " in a pool whose limit was raised";
+  if (h.data_bytes % 4096 != 0 || h.data_bytes > Directory(h).max_data_bytes())
     return "data_bytes " + number(h.data_bytes);
-  if (h.data_bytes < first_chunk(h.max_data_bytes) * chunk_bytes)
+  if (h.data_bytes < first_chunk(h) * chunk_bytes)
     return "data_bytes " + number(h.data_bytes) + " is less than its directory";
   if (h.ring_count > static_cast<std::uint32_t>(max_rings))
     return "ring_count " + number(h.ring_count);

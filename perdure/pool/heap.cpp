@@ -6,6 +6,7 @@
 #include <new>
 
 #include "perdure/pool/allocation.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/heap_central.hpp"
 #include "perdure/pool/open_pool.hpp"
 
@@ -40,16 +41,18 @@ struct Heap::Search {
 struct Heap::Impl {
   Impl(OpenPool& p, std::byte* view)
       : pool(p),
-        central(view, p.header().max_data_bytes,
+        directory(p.header()),
+        central(view, directory,
                 [&p](std::uint64_t chunk, std::uint64_t count) {
                   return allocate_chunks(p.medium(), chunk, count);
                 }),
-        max_data(p.header().max_data_bytes),
+        max_data(directory.max_data_bytes()),
         root(p.header().root_offset),
         used_is_exact(p.header().heap_exact != 0),
         used_at_opening(p.header().heap_used) {}
   OpenPool& pool;
   mutable std::mutex mutex;
+  const Directory directory;
   Central central;
   // These fields of the header never change (other fields do, under a lock that we don't take).
   const std::uint64_t max_data, root;
@@ -70,9 +73,11 @@ struct Heap::Impl {
   // too).
   Status grow(std::uint64_t chunks) {
     const std::uint64_t data = pool.data_bytes();
-    Status s = pool.grow(data + chunks * chunk_bytes);
+    // mutant: growth-past-words
+    Status s = pool.grow(directory.length_with(data, chunks));
     if (s.code() != Code::full || data == max_data) return s;
-    return pool.grow(std::min(max_data, data + (chunks + 1) / 2 * chunk_bytes)).ok() ? Status() : s;
+    const std::uint64_t half = directory.length_with(data, (chunks + 1) / 2);
+    return pool.grow(std::min(max_data, half)).ok() ? Status() : s;
   }
   // The op that frees the block that starts at `offset`, according to the view.
   Result<HeapOp> find(std::uint64_t offset) const;
@@ -173,7 +178,7 @@ Result<HeapOp> Heap::reserve_chunks(std::uint64_t chunks) {
                  "no " + number(chunks) + " free chunks in a row (" +
                      number(heap.central.free_chunks()) + " are free, at most " +
                      number(heap.central.longest_run()) + " in a row)",
-                 {}, "free objects, or make the pool with a larger max_size");
+                 {}, "free objects, or open the pool with a larger max_size and raise_max_size");
 }
 
 // Gets more free chunks or free blocks for a reservation that found none among the known ones, from
@@ -281,7 +286,7 @@ void Heap::reusable(const HeapOp& op) noexcept {
 
 Result<HeapOp> Heap::Impl::find(std::uint64_t offset) const {
   const std::uint64_t data = pool.data_bytes(), chunk = offset / chunk_bytes;
-  if (offset >= data || chunk < central.first()) return invalid(offset, "not in the heap");
+  if (offset >= data || directory.holds_words(chunk)) return invalid(offset, "not in the heap");
   ChunkWord w = central.word(chunk);
   std::uint64_t head = chunk;
   if (w.kind() == ChunkWord::rest && w.count() <= chunk - central.first()) {

@@ -21,8 +21,8 @@
 //   HEAP-4 the data region never shows a span's directory word before the span's zeroed bitmap
 //          (chunks are reused: the bitmap's bytes were data before). Ops applied to the data region
 //          fence between the two (HeapTarget::fence). A checkpoint that copies changed lines of the
-//          view to the data region takes the changed lines of the directory (offsets below
-//          first_chunk * chunk_bytes) FIRST, into memory of its own, and writes them LAST, after a
+//          view to the data region takes the changed lines of the directory
+//          (Directory::holds_words) FIRST, into memory of its own, and writes them LAST, after a
 //          fence over all the others: a span that the copy names was zeroed, and its lines marked,
 //          before the checkpoint looked for the others.
 // Thread safety: any thread may make all calls; each thread has its own cache of blocks reserved in
@@ -39,6 +39,7 @@
 
 #include "perdure/base/status.hpp"
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/size_classes.hpp"
 
@@ -83,14 +84,14 @@ class HeapTarget {
   /// target whose replay() is true must override it.
   virtual void fence(std::uint64_t /*offset*/, std::uint64_t /*n*/) {}
 };
-/// Applies one op. `max_data_bytes` comes from the header. If a clear's span has meanwhile become
+/// Applies one op. The header makes the directory. If a clear's span has meanwhile become
 /// something else (the data region was newer), the clear sets that structure free: the ops that
 /// made it are replayed after this one. Hot paths use apply_op (heap_apply.hpp), the same without
 /// virtual calls.
-void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_data_bytes);
+void apply(HeapTarget& target, const HeapOp& op, const Directory& directory);
 /// Can this be an op of a pool of that size? Recovery asks before it applies what a log says.
 [[nodiscard]] bool possible(const HeapOp& op, std::uint64_t data_bytes,
-                            std::uint64_t max_data_bytes) noexcept;
+                            const Directory& directory) noexcept;
 /// The same, as a Status: `corrupt` if it can't.
 Status check_op(const HeapOp& op, const Header& header, const std::string& path);
 

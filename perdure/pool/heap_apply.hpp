@@ -22,6 +22,7 @@
 #include <map>
 #include <mutex>
 
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/size_classes.hpp"
@@ -34,10 +35,10 @@ namespace detail {
 std::unique_lock<std::mutex> lock_directory(const HeapTarget& target);
 /// The slow paths; the caller holds the lock.
 void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls,
-               std::uint64_t max_data_bytes);
+               const Directory& directory);
 void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count,
-              std::uint64_t max_data_bytes);
-void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_data_bytes);
+              const Directory& directory);
+void apply_large(HeapTarget& target, const HeapOp& op, const Directory& directory);
 }  // namespace detail
 
 /// The directory word of a span's first chunk.
@@ -47,23 +48,23 @@ void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_data_by
 
 /// apply(), with the target's calls inlined where Target is final.
 template <class Target>
-void apply_op(Target& target, const HeapOp& op, std::uint64_t max_data_bytes) {
+void apply_op(Target& target, const HeapOp& op, const Directory& directory) {
   if (op.cls >= small_classes) {
-    if (op.cls == large_class) detail::apply_large(target, op, max_data_bytes);
+    if (op.cls == large_class) detail::apply_large(target, op, directory);
     return;
   }
   const ClassInfo& info = classes[op.cls];
-  const std::uint64_t chunk = span_chunk_of(op.offset, info.chunks, first_chunk(max_data_bytes));
+  const std::uint64_t chunk = span_chunk_of(op.offset, info.chunks, directory.first_chunk());
   const ChunkWord want = span_word(op.cls);
   if (__builtin_expect(
-          ChunkWord{target.load(directory_word(chunk))} != want || (op.set && target.replay()),
+          ChunkWord{target.load(directory.word(chunk))} != want || (op.set && target.replay()),
           0)) {
     const auto lock = detail::lock_directory(target);
     if (!op.set) {  // this never happens in a view
-      if (target.replay()) detail::set_free(target, chunk, info.chunks, max_data_bytes);
+      if (target.replay()) detail::set_free(target, chunk, info.chunks, directory);
       return;
     }
-    detail::make_span(target, chunk, op.cls, max_data_bytes);
+    detail::make_span(target, chunk, op.cls, directory);
   }
   const std::uint64_t span = chunk * chunk_bytes;
   const std::uint64_t index = (op.offset - span - info.first) * info.reciprocal >> 42;
@@ -110,8 +111,8 @@ class MemoryTarget final : public HeapTarget {
 /// bitmap of zeros must not reach that data.
 class StagedTarget final : public HeapTarget {
  public:
-  StagedTarget(HeapTarget& data, std::uint64_t max_data_bytes) noexcept
-      : data_(data), directory_end_(first_chunk(max_data_bytes) * chunk_bytes) {}
+  StagedTarget(HeapTarget& data, const Directory& directory) noexcept
+      : data_(data), directory_(directory) {}
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
     const auto it = words_.find(offset);
     return it == words_.end() ? data_.load(offset) : it->second;
@@ -130,7 +131,7 @@ class StagedTarget final : public HeapTarget {
 
  private:
   HeapTarget& data_;
-  const std::uint64_t directory_end_;
+  const Directory directory_;
   std::map<std::uint64_t, std::uint64_t> words_;
 };
 

@@ -71,10 +71,11 @@ std::uint64_t ChunkRuns::take(std::uint64_t count, std::uint64_t align, std::uin
 
 // --- spans ---------------------------------------------------------------------------------------
 
-Central::Central(std::byte* view, std::uint64_t max_data_bytes, ChunkRuns::Allocate allocate)
+Central::Central(std::byte* view, const Directory& directory, ChunkRuns::Allocate allocate)
     : view_(view),
-      first_(first_chunk(max_data_bytes)),
-      chunks_(max_data_bytes / chunk_bytes),
+      directory_(directory),
+      first_(directory.first_chunk()),
+      chunks_(directory.chunks()),
       cursor_(first_),
       allocate_(std::move(allocate)) {
   void* table = ::mmap(nullptr, chunks_ * sizeof *table_, PROT_READ | PROT_WRITE,
@@ -136,7 +137,8 @@ bool Central::is_whole(std::uint64_t head, ChunkWord word,
   if (word.kind() != ChunkWord::small || word.size_class() >= small_classes) return false;
   const std::uint64_t chunks = classes[word.size_class()].chunks;
   return word.count() == chunks && (head + chunks) * chunk_bytes <= data_bytes &&
-         (head - first_) % chunks == 0;
+         (head - first_) % chunks == 0 && !directory_.holds_words(head) &&
+         head + chunks <= directory_.section_end(head);
 }
 
 bool Central::any_block(std::uint64_t head, const ClassInfo& info, bool used) const noexcept {
@@ -216,11 +218,16 @@ std::uint64_t Central::look_for_empty(std::uint64_t most, std::uint64_t data_byt
   return looked;
 }
 
-// Continues reading the directory, by at least a page; false at the data region's end.
+// Continues reading the directory, by a page or to the end of a section; false at the data region's
+// end. A run of free chunks ends with its section: the next one begins with its words.
 bool Central::look_further(std::uint64_t data_bytes) {
-  const std::uint64_t end = std::min(data_bytes / chunk_bytes, chunks_),
+  const std::uint64_t have = std::min(data_bytes / chunk_bytes, chunks_);
+  if (cursor_ >= have) return false;
+  // mutant: cursor-skips-words
+  cursor_ = std::max(cursor_, directory_.first_object(cursor_));
+  if (cursor_ >= have) return false;
+  const std::uint64_t end = std::min(have, directory_.section_end(cursor_)),
                       stop = std::min(end, cursor_ + 512);
-  if (cursor_ >= end) return false;
   std::uint64_t run = 0;
   const auto end_run = [&](std::uint64_t at) {
     if (run > 0) runs_.add(at - run, run);

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "perdure/base/status.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/size_classes.hpp"
 
@@ -85,7 +86,7 @@ struct Span {
 class Central {
  public:
   /// `allocate` allocates chunks of the data region before they are used.
-  Central(std::byte* view, std::uint64_t max_data_bytes, ChunkRuns::Allocate allocate);
+  Central(std::byte* view, const Directory& directory, ChunkRuns::Allocate allocate);
   ~Central();
 
   /// Takes up to `want` blocks of a class, lowest address last; fewer, or none, if the known chunks
@@ -122,7 +123,7 @@ class Central {
   bool mark_large(std::uint64_t chunk, std::uint64_t count, bool freeing);
 
   [[nodiscard]] ChunkWord word(std::uint64_t chunk) const noexcept {
-    return {__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + directory_word(chunk)),
+    return {__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + directory_.word(chunk)),
                             __ATOMIC_ACQUIRE)};  // pairs with the targets' store
   }
   [[nodiscard]] bool bit(std::uint64_t span_offset, std::uint32_t index) const noexcept {
@@ -166,6 +167,7 @@ class Central {
   void retire(Span& span);
 
   std::byte* const view_;
+  const Directory directory_;
   const std::uint64_t first_, chunks_;
   std::uint64_t cursor_;  // the chunks below it have been read
   std::atomic<std::uintptr_t>* table_ = nullptr;

@@ -7,11 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
 
 #include "perdure/pool/allocation.hpp"
 #include "perdure/pool/create.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
@@ -49,6 +51,21 @@ void OpenPool::remove_file() noexcept {
   if (lock_.held() && ::fstat(lock_.fd(), &st) == 0 && S_ISREG(st.st_mode) &&
       ::realpath(path_.c_str(), real) != nullptr && lock_.look_at(real, is_it).ok() && is_it)
     ::unlink(real);
+}
+
+// Nothing is written here: start_session raises the limit.
+Status OpenPool::plan_raise(const OpenFile& how) {
+  if (!how.raise_max || read_only_ || created_) return {};
+  if (how.max_bytes > max_data_limit)
+    return failure(Code::invalid, path_,
+                   "a raise of max_size to " + std::to_string(how.max_bytes) + " bytes",
+                   "at most " + std::to_string(max_data_limit), "ask for less");
+  struct stat st = {};
+  const bool device = lock_.held() && ::fstat(lock_.fd(), &st) == 0 && S_ISCHR(st.st_mode);
+  const std::uint64_t unit = device ? medium::region_align : chunk_bytes,
+                      wanted = (how.max_bytes + unit - 1) / unit * unit;
+  if (wanted > Directory(header_).max_data_bytes()) raise_to_ = wanted;
+  return {};
 }
 
 Result<std::unique_ptr<OpenPool>> OpenPool::open(const OpenFile& how, const Identity& who) {
@@ -101,6 +118,7 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open(const OpenFile& how, const Iden
   // The features come first: one of them may change the meaning of everything else.
   if (Status s = check_features(how.path, pool->header_, !how.read_only); !s.ok()) return s;
   if (Status s = check_identity(how.path, pool->header_, who); !s.ok()) return s;
+  if (Status s = pool->plan_raise(how); !s.ok()) return s;
   if (how.read_only && pool->header_.clean != 1) return needs_recovery(how.path);
   if (!how.read_only && !pool->created_ &&
       // The pool was never opened: its creator may have been killed before the name was durable.
@@ -114,7 +132,8 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open(const OpenFile& how, const Iden
   m.direct = how.direct;
   m.log_bytes = pool->header_.log_bytes;
   m.data_bytes = pool->header_.data_bytes;
-  m.max_data_bytes = pool->header_.max_data_bytes;
+  m.max_data_bytes =
+      std::max(Directory(pool->header_).max_data_bytes(), pool->raise_to_);  // 0: it is not raised
   m.delays = how.delays;
   // The rings hold nothing: the next session's seeds match none of their contents.
   if (pool->header_.clean == 1) m.load_bytes = first_ring;
@@ -157,6 +176,7 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open_on(std::unique_ptr<medium::Medi
   pool->write_b_first_ = chosen->write_b_first;
   if (Status s = check_features(pool->path_, pool->header_, !pool->read_only_); !s.ok()) return s;
   if (Status s = check_identity(pool->path_, pool->header_, who); !s.ok()) return s;
+  if (Status s = pool->plan_raise(how); !s.ok()) return s;
   if (pool->read_only_ && pool->header_.clean != 1) return needs_recovery(pool->path_);
   return finish_open(std::move(pool), who);
 }
@@ -166,7 +186,8 @@ Result<std::unique_ptr<OpenPool>> OpenPool::finish_open(std::unique_ptr<OpenPool
   pool->set_root(pool->header_.root_offset, pool->header_.root_bytes);
   // Relaxed: no other thread sees this object yet.
   pool->data_bytes_.store(pool->header_.data_bytes, std::memory_order_relaxed);
-  if (pool->space_) note_view(pool->path_, pool->space_.base(), pool->header_.max_data_bytes);
+  if (pool->space_)
+    note_view(pool->path_, pool->space_.base(), Directory(pool->header_).max_data_bytes());
   if (!who.layout_any) {
     pool->layout_ = who.layout;
     pool->field_names_ = who.field_names;

@@ -42,6 +42,10 @@ struct OpenFile {
   /// creation: the data region's maximum size, for which address space is reserved. The directory
   /// takes 1/8192 of it as the data region grows
   std::uint64_t max_bytes = 64ULL << 30;
+  /// An existing pool whose limit is less than max_bytes gets that as its limit when its session
+  /// starts (RAISE-1, directory.hpp). A pool with this limit or a higher one stays as it is; so
+  /// does one that is opened for reading only.
+  bool raise_max = false;
   /// creation: the data region's initial size, allocated; 0: the minimum, allocated as it is used
   std::uint64_t initial_bytes = 0;
   /// All rings together, each rounded up to 4096; 0: the rings that fit a log range of 64 MiB.
@@ -138,7 +142,8 @@ class OpenPool {
   /// layout, so that a pool that can't be mapped is refused before recovery writes.
   Status reserve_view();
   /// Maps the view at the recorded base; raises the epoch, clears `clean` and the ring heads,
-  /// adopts the medium's append unit, publishes (not when read-only); makes the heap (not for
+  /// adopts the medium's append unit, raises the limit if open() was asked to (RAISE-1), publishes
+  /// (not when read-only); makes the heap (not for
   /// ViewPolicy::none). The rings hold nothing by now: recovery has read them with
   /// header().append_unit.
   Status start_session(ViewPolicy policy, bool paged = false);
@@ -186,6 +191,7 @@ class OpenPool {
   OpenPool();
   static Result<std::unique_ptr<OpenPool>> finish_open(std::unique_ptr<OpenPool> pool,
                                                        const Identity& who);
+  Status plan_raise(const OpenFile& how);
   Status map_data(std::uint64_t from, std::uint64_t to);
   Status copy_data(std::uint64_t from, std::uint64_t to);
 
@@ -198,6 +204,7 @@ class OpenPool {
   Header header_{};
   std::atomic<std::uint64_t> data_bytes_{0};
   std::uint64_t root_offset_ = 0, root_bytes_ = 0;
+  std::uint64_t raise_to_ = 0;  // the limit that start_session raises the pool to; 0: none
   std::byte* view_ = nullptr;
   ViewPolicy policy_ = ViewPolicy::none;
   bool paged_ = false;

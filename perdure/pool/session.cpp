@@ -8,6 +8,7 @@
 #include "perdure/pool/allocation.hpp"
 #include "perdure/pool/catalog.hpp"
 #include "perdure/pool/create.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
@@ -62,10 +63,16 @@ bool OpenPool::has_feature(Feature feature) const {
 
 Status OpenPool::reserve_view() {
   if (space_) return {};
-  auto range = AddressRange::reserve(header_.base, header_.max_data_bytes, path_);
+  const std::uint64_t limit = raise_to_ != 0 ? raise_to_ : Directory(header_).max_data_bytes();
+  auto range = AddressRange::reserve(header_.base, limit, path_);
+  if (!range.ok() && raise_to_ != 0)
+    return failure(range.code(), path_,
+                   "a raise of max_size to " + number(raise_to_) + " bytes for which there is no " +
+                       "address space: " + range.status().message(),
+                   {}, "open it without raise_max_size; nothing was written");
   if (!range.ok()) return range.status();
   space_ = std::move(*range);
-  note_view(path_, space_.base(), header_.max_data_bytes);
+  note_view(path_, space_.base(), limit);
   return {};
 }
 
@@ -90,8 +97,11 @@ Status OpenPool::start_session(ViewPolicy policy, bool paged) {
       // mutant: session-empty-rings
       std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
       h.append_unit = static_cast<std::uint32_t>(medium_->append_unit());
+      // RAISE-1: together with the epoch, and after recovery.
+      if (raise_to_ != 0) raise_limit(h, raise_to_);
     });
     if (!s.ok()) return s;
+    raise_to_ = 0;
   }
   if (policy != ViewPolicy::none) heap_ = std::make_unique<Heap>(*this, view_);
   return {};
@@ -108,7 +118,7 @@ Status OpenPool::map_data(std::uint64_t from, std::uint64_t to) {
       return s;
     if (from == 0 && header_.root_bytes != 0) {  // all that a new data region holds
       MemoryTarget view(view_);
-      apply(view, root_op(header_), header_.max_data_bytes);
+      apply(view, root_op(header_), header_);
       if (pool::has_feature(header_, Feature::catalog_root)) {
         const std::uint64_t begin = header_.root_offset;
         Catalog catalog;
@@ -125,15 +135,14 @@ Status OpenPool::map_data(std::uint64_t from, std::uint64_t to) {
   return copy_data(from, to);
 }
 
-// Fills an anonymous view from the data region: the directory, and the chunks that are in use.
+// Fills an anonymous view from the data region: the directory's chunks, and those that are in use.
 Status OpenPool::copy_data(std::uint64_t from, std::uint64_t to) {
   const std::byte* const data = medium_->data();
-  const std::uint64_t objects = std::min(first_chunk(header_.max_data_bytes) * chunk_bytes, to);
-  if (from < objects) std::memcpy(view_ + from, data + from, objects - from);
-  for (std::uint64_t at = std::max(from, objects); at < to; at += chunk_bytes) {
+  const Directory directory(header_);
+  for (std::uint64_t at = from; at < to; at += chunk_bytes) {
     ChunkWord word;
-    std::memcpy(&word, data + directory_word(at / chunk_bytes), sizeof word);
-    if (word.kind() != ChunkWord::free)
+    std::memcpy(&word, data + directory.word(at / chunk_bytes), sizeof word);
+    if (word.kind() != ChunkWord::free || directory.holds_words(at / chunk_bytes))
       std::memcpy(view_ + at, data + at, std::min(chunk_bytes, to - at));
   }
   return {};
@@ -146,13 +155,15 @@ Status OpenPool::grow(std::uint64_t wanted) {
   if (read_only_)
     return failure(Code::read_only, path_, "growth of a pool that is open for reading only", {},
                    "open it for writing");
-  const std::uint64_t max = header_.max_data_bytes;
+  // Neither it nor what it is made of changes in a session.
+  const Directory directory(header_);
+  const std::uint64_t max = directory.max_data_bytes();
   if (wanted > max) {
     return failure(Code::full, path_,
                    "the pool is full: its data region has " + number(now) + " of at most " +
                        number(max) + " bytes",
                    number(wanted - now) + " more",
-                   "free objects, or export the pool and load it into one with a larger max_size");
+                   "free objects, or open it with a larger max_size and raise_max_size");
   }
   const auto in_chunks = [](std::uint64_t n) {
     return (n + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
@@ -163,7 +174,7 @@ Status OpenPool::grow(std::uint64_t wanted) {
   if (to % medium::region_align != 0) to += medium::region_align - to % medium::region_align;
   to = std::min(std::max(to, least), max);
   // ALLOC-1: the directory's words for the added chunks come first, before any of them can be used.
-  if (Status s = allocate_directory(*medium_, max, to); !s.ok()) return s;
+  if (Status s = allocate_directory(*medium_, directory, to); !s.ok()) return s;
   while (medium_->data_bytes() < to) {
     Status s = medium_->grow(to);
     if (s.ok()) break;
@@ -178,7 +189,7 @@ Status OpenPool::grow(std::uint64_t wanted) {
   // GROW-1: the order is medium, mapping, header: a record names only what a recovery finds in the
   // data region.
   // mutant: growth-in-header
-  if (Status s = publish([to](Header& h) { h.data_bytes = to; }); !s.ok()) return s;
+  if (Status s = publish([to](Header& h) { set_data_bytes(h, to); }); !s.ok()) return s;
   data_bytes_.store(to, std::memory_order_release);  // pairs with the acquire in data_bytes()
   return {};
 }

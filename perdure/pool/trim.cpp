@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/heap_apply.hpp"
@@ -44,13 +45,19 @@ class Planner {
  public:
   Planner(const medium::Medium& medium, const Header& header)
       : medium_(medium),
-        first_(first_chunk(header.max_data_bytes)),
+        directory_(header),
+        first_(directory_.first_chunk()),
         end_(header.data_bytes / chunk_bytes) {}
 
   Plan make() {
     plan_.end = first_;
     for (std::uint64_t c = first_; c < end_;) {
-      const ChunkWord w{load(directory_word(c))};
+      // mutant: trim-leaves-words
+      if (directory_.holds_words(c)) {
+        c = directory_.first_object(c);
+        continue;
+      }
+      const ChunkWord w{load(directory_.word(c))};
       // The audit has found no problem, so a head says how long its structure is.
       const std::uint64_t n = w.kind() == ChunkWord::free ? 1 : w.count();
       const bool empty = w.kind() == ChunkWord::small && no_block(c, w);
@@ -88,6 +95,7 @@ class Planner {
   }
 
   const medium::Medium& medium_;
+  const Directory directory_;
   const std::uint64_t first_, end_;
   Plan plan_;
 };
@@ -117,6 +125,7 @@ Result<TrimReport> OpenPool::trim(bool dry_run) {
                    "a sound one", "run `perdure check`; nothing was changed");
 
   const std::uint64_t data = medium_->log_bytes();
+  const Directory directory(header_);
   const Plan plan = Planner(*medium_, header_).make();
   TrimReport report;
   report.data_bytes_before = report.data_bytes_after = header_.data_bytes;
@@ -144,8 +153,8 @@ Result<TrimReport> OpenPool::trim(bool dry_run) {
   if (Status s = publish([](Header& h) { set_feature(h, Feature::small_logs); }); !s.ok()) return s;
   const std::uint64_t zero = 0;
   for (const std::uint64_t chunk : plan.empty) {
-    medium_->store(data + directory_word(chunk), &zero, sizeof zero);
-    medium_->flush(data + directory_word(chunk), sizeof zero);
+    medium_->store(data + directory.word(chunk), &zero, sizeof zero);
+    medium_->flush(data + directory.word(chunk), sizeof zero);
   }
   // mutant: trim-words-fence
   if (Status s = medium_->fence(); !s.ok()) return s;
@@ -161,7 +170,7 @@ Result<TrimReport> OpenPool::trim(bool dry_run) {
   if (end < header_.data_bytes) {
     // TRIM-2: the header says so durably before the file is shorter.
     // mutant: trim-header-before-cut
-    if (Status s = publish([end](Header& h) { h.data_bytes = end; }); !s.ok()) return s;
+    if (Status s = publish([end](Header& h) { set_data_bytes(h, end); }); !s.ok()) return s;
     data_bytes_.store(end, std::memory_order_relaxed);  // no session: no other thread reads it
     report.data_bytes_after = end;
     if (Status s = medium_->cut(end); !s.ok()) return s;

@@ -184,6 +184,31 @@ static void on_engine(const char* engine, const char* medium) {
   printf("%s, %s: as promised\n", engine, medium);
 }
 
+static int large_block(perdure_tx* tx, void* arg) {
+  (void)arg;
+  if (perdure_alloc(tx, 8 << 20) == NULL) CHECK_CODE(perdure_status(tx), PERDURE_FULL);
+  return 0;
+}
+
+/* A larger max_size alone raises nothing; with the flag it does, and what was full has space. */
+static void raised(void) {
+  perdure_options options = small("shadow", "emulated", sizeof(struct root));
+  perdure_pool* pool;
+  int round;
+  char path[128];
+  strcpy(path, scratch("raised"));
+  options.max_size = 4 << 20;
+  for (round = 0; round < 4; round++) {
+    if (round == 1) options.max_size = 64 << 20;
+    if (round == 2) options.flags = PERDURE_RAISE_MAX_SIZE;
+    if (round == 3) options.flags = 0, options.max_size = 0;
+    CHECK_CODE(perdure_open(path, &options, &pool), PERDURE_OK);
+    CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, large_block, NULL, NULL),
+               round < 2 ? PERDURE_FULL : PERDURE_OK);
+    CHECK_CODE(perdure_close(pool, NULL), PERDURE_OK);
+  }
+}
+
 int main(void) {
   size_t n;
   const char* engine;
@@ -195,6 +220,7 @@ int main(void) {
     on_engine(engine, "emulated");
   }
   CHECK(n >= 4);
+  raised();
   scratch(NULL);
   return 0;
 }

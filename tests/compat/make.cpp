@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "perdure/engine/stat_page.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/header.hpp"
 #include "testing/recording_medium.hpp"
 #include "tests/compat/spec.hpp"
@@ -142,6 +143,7 @@ std::int64_t changed_by_recovery(const Spec& spec, const std::string& path) {
 void write_first_part(const Spec& spec, const std::string& path) {
   Options o = options_of(spec);
   o.must_create = true;
+  if (spec.first_max_size != 0) o.creation.max_size = spec.first_max_size;
   TestPool pool = TestPool::open(path, o);
   work(pool, spec, 1, spec.parts().first);
   pool.close();
@@ -195,7 +197,7 @@ void write_until_power_cut(const Spec& spec, const std::string& path) {
   medium::RecordingOptions how;
   how.log_bytes = h.log_bytes;
   how.data_bytes = h.data_bytes;
-  how.max_data_bytes = h.max_data_bytes;
+  how.max_data_bytes = std::max(pool::Directory(h).max_data_bytes(), kept_max_size);
   auto made = medium::RecordingMedium::make(how, std::as_bytes(std::span(bytes))).value();
   medium::RecordingMedium& recording = *made;
   int fences = 0;
@@ -258,6 +260,12 @@ std::int64_t make_once(const Spec& spec, const std::string& path) {
   ::shm_unlink(engine::stat_page_name(h.uuid).c_str());
   if (h.order != spec.order)
     failed(path, std::string("order ") + order_name(h.order), order_name(spec.order));
+  if (h.first_max_bytes != spec.first_max_size ||
+      (h.first_max_bytes != 0 && h.data_bytes <= h.first_max_bytes))
+    failed(path,
+           std::to_string(h.data_bytes) + " bytes of data, and a limit at creation of " +
+               std::to_string(h.first_max_bytes),
+           "more than the limit at creation, " + std::to_string(spec.first_max_size));
   if (h.append_unit != spec.unit)
     failed(path, "a log in units of " + std::to_string(h.append_unit), std::to_string(spec.unit));
   if ((h.clean != 0) != (spec.ended == Ended::closed))

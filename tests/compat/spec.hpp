@@ -43,6 +43,8 @@ struct Spec {
   bool compress = false;
   /// At an address that the library chose, instead of one that suits the sanitizers, too.
   bool any_address = false;
+  /// Not 0: its limit at creation, which the second session raises to kept_max_size.
+  std::uint64_t first_max_size = 0;
 
   [[nodiscard]] const engine::EngineInfo& entry() const { return *engine::find_instance(engine); }
   [[nodiscard]] bool durable_engine() const { return test::is_durable(entry()); }
@@ -84,6 +86,7 @@ inline Options options_of(const Spec& s) {
   o.medium = "emulated";
   o.durability = s.order == pool::CommitOrder::pipelined ? group : durable;
   o.creation.max_size = kept_max_size;
+  o.creation.raise_max_size = s.first_max_size != 0;
   o.creation.log_size = kept_log;
   o.creation.threads = 2;
   o.engine_options =
@@ -109,6 +112,8 @@ inline std::vector<Spec> all_specs() {
             (!one.entry().ring_records || !one.durable_engine() || ended == Ended::cut))
           continue;
         if (ended == Ended::cut && !one.durable_engine()) continue;
+        // Only large objects make the data go beyond the limit at creation.
+        if (one.first_max_size != 0 && !one.large()) continue;
         one.name = std::string(s.entry().family) + suffix + "." + order_name(s.order) + "." +
                    std::to_string(unit) + "." + ended_name(ended);
         all.push_back(std::move(one));
@@ -138,6 +143,12 @@ inline std::vector<Spec> all_specs() {
   Spec dependent;
   dependent.engine = "shadow/htm-stand-in";
   add(dependent, "+dependent");
+  for (const char* const engine : {"shadow", "undo"}) {
+    Spec raised;
+    raised.engine = engine;
+    raised.first_max_size = 1 << 20;
+    add(raised, "+raised");
+  }
   Spec elsewhere;
   elsewhere.engine = "shadow";
   elsewhere.any_address = true;

@@ -175,6 +175,7 @@ std::vector<Row> explore_map(const Budget& budget);
 std::vector<Row> explore_rb_tree(const Budget& budget);
 std::vector<Row> explore_sequences(const Budget& budget);
 std::vector<Row> explore_churn(const Budget& budget);
+std::vector<Row> explore_raised(const Budget& budget);
 std::vector<Row> explore_growth(const Budget& budget);
 std::vector<Row> explore_tables(const Budget& budget);
 std::vector<Row> explore_containers(const Budget& budget);

@@ -4,4 +4,5 @@
 
 namespace perdure::conformance {
 std::vector<Row> explore_churn(const Budget& budget) { return explore_all<Churn>(budget); }
+std::vector<Row> explore_raised(const Budget& budget) { return explore_all<Raised>(budget); }
 }  // namespace perdure::conformance

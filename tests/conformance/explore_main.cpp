@@ -29,15 +29,11 @@ constexpr bool sanitized = false;
 #endif
 
 using Explore = std::vector<Row> (*)(const Budget&);
-const std::vector<std::pair<std::string, Explore>> workloads = {{"swaps", explore_swaps},
-                                                                {"hash_map", explore_hash_map},
-                                                                {"map", explore_map},
-                                                                {"rb_tree", explore_rb_tree},
-                                                                {"sequences", explore_sequences},
-                                                                {"churn", explore_churn},
-                                                                {"growth", explore_growth},
-                                                                {"tables", explore_tables},
-                                                                {"containers", explore_containers}};
+const std::vector<std::pair<std::string, Explore>> workloads = {
+    {"swaps", explore_swaps},          {"hash_map", explore_hash_map},   {"map", explore_map},
+    {"rb_tree", explore_rb_tree},      {"sequences", explore_sequences}, {"churn", explore_churn},
+    {"raised", explore_raised},        {"growth", explore_growth},       {"tables", explore_tables},
+    {"containers", explore_containers}};
 
 std::string grouped(std::uint64_t n) {
   std::string text = std::to_string(n);
@@ -99,8 +95,8 @@ int run(int argc, char** argv) {
       "acknowledged lost, no block leaked, the same after a power cut in recovery",
       "perdure_explore");
   app.add_option("--workload", chosen,
-                 "only these: swaps, hash_map, map, rb_tree, sequences, churn, growth, tables, "
-                 "containers")
+                 "only these: swaps, hash_map, map, rb_tree, sequences, churn, raised, growth, "
+                 "tables, containers")
       ->delimiter(',');
   app.add_option("--engine", budget.engines, "only these instances, such as shadow,undo/stm")
       ->delimiter(',');

@@ -367,6 +367,18 @@ struct Churn : Workload<Churn, ChurnRoot, std::array<std::vector<std::uint64_t>,
   }
 };
 
+/// Churn in a pool whose limit is raised at each opening, from 3 chunks to 30: its directory gets
+/// sections at chunks 3, 6, 12 and 24, and processes are killed and the power is cut within these
+/// openings as well.
+struct Raised : Churn {
+  static constexpr const char* name = "raised";
+  static void shape(crashtest::Plan& plan) {
+    plan.data_bytes = plan.first_limit = 3 * pool::chunk_bytes;
+    plan.max_data_bytes = 30 * pool::chunk_bytes;
+    plan.reopen = 4;
+  }
+};
+
 /// A vector that only grows, and large blocks: the data region grows several times, by 4 MiB, and
 /// does not reach its maximum.
 struct GrowthRoot {

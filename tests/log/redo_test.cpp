@@ -114,7 +114,7 @@ TEST(DataWriter, ASpanIsNamedOnlyOverADurableBitmapOfZeros) {
       pool::apply(data, {first + info.first, cls, 0, true}, data_bytes);
       // At the store of the directory word, the bitmap must have been made durable: look at the
       // events up to it.
-      const std::uint64_t word = 4096 + pool::directory_word(first / pool::chunk_bytes);
+      const std::uint64_t word = 4096 + pool::Directory(data_bytes).word(first / pool::chunk_bytes);
       bool named = false, fenced_after_zeros = false;
       for (const auto& e : m->events()) {
         if (e.kind == medium::Event::Kind::fence) fenced_after_zeros = true;

@@ -45,6 +45,8 @@ PROGRAMS = {
     "resident": ("engine_resident_test", [*GTEST]),
     "resident_threads": ("crash_resident_test", [*GTEST]),
     "trim": ("pool_trim_test", [*GTEST]),
+    "header": ("pool_header_test", [*GTEST]),
+    "raise": ("pool_raise_test", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", [*GTEST]),
 }
 

@@ -72,7 +72,7 @@ TEST_F(AuditTest, DamagedDirectory) {
   const auto with = [&](std::uint64_t chunk, ChunkWord w, const std::string& words,
                         std::uint64_t named) {
     const auto before = image;
-    word(directory_word(chunk)) = w.bits;
+    word(Directory(header).word(chunk)) = w.bits;
     finds(named, words);
     image = before;
   };
@@ -121,9 +121,9 @@ TEST_F(AuditTest, EveryFlippedBitOfTheDirectory) {
   const std::uint64_t n = header.max_data_bytes / chunk_bytes;
   for (std::uint64_t chunk = 0; chunk < n; ++chunk) {
     for (int b = 0; b < 64; ++b) {
-      word(directory_word(chunk)) ^= 1ULL << b;
+      word(Directory(header).word(chunk)) ^= 1ULL << b;
       EXPECT_FALSE(audit().problems.empty()) << "chunk " << chunk << " bit " << b;
-      word(directory_word(chunk)) ^= 1ULL << b;
+      word(Directory(header).word(chunk)) ^= 1ULL << b;
     }
   }
 }

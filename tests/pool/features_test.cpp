@@ -128,7 +128,10 @@ TEST_F(Features, ReservedOnesAreRefusedByName) {
   for (const FeatureInfo& f : features) {
     rewrite([&](Header& h) {
       h.features_read = h.features_write = h.features_optional = 0;
+      h.raised_max_bytes = h.first_max_bytes = 0;
       set_feature(h, f.feature);
+      // Its numbers belong to its bit.
+      if (f.feature == Feature::raised_limit) raise_limit(h, 2 * h.max_data_bytes);
     });
     const std::string name = "'" + std::string(f.name) + "' (bit " +
                              std::to_string(static_cast<unsigned>(f.feature)) + ", for ";
@@ -149,8 +152,8 @@ TEST_F(Features, OptionalBitsAndTheirOwnersBytesAreKept) {
   constexpr std::uint64_t bits = 1ULL << 63 | 1ULL << 20;
   rewrite([](Header& h) {
     h.features_optional = bits;
-    h.reserved1 = 11;
-    h.reserved3[16] = 12;
+    h.reserved2 = 11;
+    h.reserved3[15] = 12;
   });
   opens(true);
   work_and_close();
@@ -158,8 +161,8 @@ TEST_F(Features, OptionalBitsAndTheirOwnersBytesAreKept) {
     const Header h = header_of(path, at);
     EXPECT_EQ(h.checkpoint_id, 7U);
     EXPECT_EQ(h.features_optional, bits);
-    EXPECT_EQ(h.reserved1, 11U);
-    EXPECT_EQ(h.reserved3[16], 12U);
+    EXPECT_EQ(h.reserved2, 11U);
+    EXPECT_EQ(h.reserved3[15], 12U);
     EXPECT_EQ(feature_names(h), (std::vector<std::string>{"bit 20 (unknown, optional)",
                                                           "bit 63 (unknown, optional)"}));
   }

@@ -5,6 +5,7 @@
 // opening that is refused never writes.
 #include <sys/types.h>
 
+#include "perdure/pool/features.hpp"
 #include "pool_test.hpp"
 
 namespace perdure::pool {
@@ -288,18 +289,24 @@ TEST_F(HeaderTest, LayoutLongerThanItsRoom) {
 
 TEST_F(HeaderTest, NumbersThatContradict) {
   const std::vector<std::function<void(Header&)>> wrongs = {
-      [](Header& h) { h.base += 1; },
-      [](Header& h) { h.max_data_bytes += 1; },
+      [](Header& h) { h.base += 1; }, [](Header& h) { h.max_data_bytes += 1; },
       [](Header& h) { h.data_bytes = h.max_data_bytes + 4096; },
-      [](Header& h) { h.data_bytes = 4096; },
-      [](Header& h) { h.ring_count = 129; },
-      [](Header& h) { h.ring_bytes = 1ULL << 40; },
-      [](Header& h) { h.log_bytes = 0; },
-      [](Header& h) { h.order = CommitOrder{7}; },
-      [](Header& h) { h.append_unit = 5; },
-      [](Header& h) { h.layout_bytes = 9999; },
-      [](Header& h) { h.root_offset = ~0ULL; },
-      [](Header& h) { h.ring_bytes = ~0ULL / 2; }};
+      [](Header& h) { h.data_bytes = 4096; }, [](Header& h) { h.ring_count = 129; },
+      [](Header& h) { h.ring_bytes = 1ULL << 40; }, [](Header& h) { h.log_bytes = 0; },
+      [](Header& h) { h.order = CommitOrder{7}; }, [](Header& h) { h.append_unit = 5; },
+      [](Header& h) { h.layout_bytes = 9999; }, [](Header& h) { h.root_offset = ~0ULL; },
+      [](Header& h) { h.ring_bytes = ~0ULL / 2; },
+      // A raised limit without its feature, and the feature without it.
+      [](Header& h) { h.raised_max_bytes = 16 * MiB; },
+      [](Header& h) { h.first_max_bytes = h.max_data_bytes; },
+      [](Header& h) { set_feature(h, Feature::raised_limit); },
+      [](Header& h) { raise_limit(h, h.max_data_bytes); },
+      [](Header& h) { raise_limit(h, 2 * max_data_limit); },
+      [](Header& h) { raise_limit(h, 16 * MiB + 8); },
+      [](Header& h) { raise_limit(h, 16 * MiB), h.max_data_bytes += chunk_bytes; },
+      [](Header& h) { raise_limit(h, 16 * MiB), h.first_max_bytes += 8; },
+      [](Header& h) { raise_limit(h, 16 * MiB), h.first_max_bytes = chunk_bytes; },
+      [](Header& h) { raise_limit(h, 16 * MiB), set_data_bytes(h, 17 * MiB); }};
   for (std::size_t i = 0; i < wrongs.size(); ++i) {
     rewrite(wrongs[i]);
     SCOPED_TRACE(i);

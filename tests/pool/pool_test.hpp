@@ -167,10 +167,7 @@ class Helper {
 class HeapUser {
  public:
   explicit HeapUser(OpenPool& pool)
-      : pool_(pool),
-        heap_(pool.heap()),
-        target_(pool.view()),
-        max_data_(pool.header().max_data_bytes) {}
+      : pool_(pool), heap_(pool.heap()), target_(pool.view()), directory_(pool.header()) {}
   Result<std::uint64_t> allocate(std::uint64_t bytes) {
     auto op = heap_.reserve(bytes);
     if (!op.ok()) return op.status();
@@ -185,7 +182,7 @@ class HeapUser {
     return {};
   }
   void commit(const HeapOp& op) {
-    apply_op(target_, op, max_data_);
+    apply_op(target_, op, directory_);
     heap_.note_applied(op);
   }
   /// Copies the mapping to the data region and closes the pool: the result of a checkpoint and
@@ -204,7 +201,7 @@ class HeapUser {
   OpenPool& pool_;
   Heap& heap_;
   MemoryTarget target_;
-  std::uint64_t max_data_;
+  Directory directory_;
 };
 
 }  // namespace perdure::pool::testing

@@ -219,7 +219,9 @@ TEST(Session, GrowsInStepsToTheMaximum) {
 TEST(Session, HeaderNeverPromisesMoreThanTheMediumHas) {
   auto m = recorder();
   auto* const raw = m.get();
-  auto pool = OpenPool::open_on(std::move(m), true, small("p"), tester());
+  OpenFile how = small("p");
+  how.max_bytes = 16 * MiB;
+  auto pool = OpenPool::open_on(std::move(m), true, how, tester());
   ASSERT_TRUE(pool.ok());
   ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
   raw->set_fence_hooks(

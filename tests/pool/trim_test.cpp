@@ -170,7 +170,7 @@ TEST_F(Trim, ADamagedHeapIsLeftAlone) {
   close();
   const std::uint64_t wrong = ChunkWord::make(ChunkWord::rest, 0, 1).bits;
   const Header h = header_of(scratch.path());
-  poke(scratch.path(), h.log_bytes + directory_word(*b / chunk_bytes), &wrong, sizeof wrong);
+  poke(scratch.path(), h.log_bytes + Directory(h).word(*b / chunk_bytes), &wrong, sizeof wrong);
   auto opened = OpenPool::open(how, tester());
   ASSERT_TRUE(opened.ok());
   EXPECT_EQ((*opened)->trim().code(), Code::corrupt);

@@ -43,7 +43,7 @@
 #include "perdure/engine/view.hpp"
 #include "perdure/log/ring.hpp"
 #include "perdure/medium/medium.hpp"
-#include "perdure/pool/format.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/tm/tm.hpp"
 
 namespace perdure::engine::shadow {
@@ -59,12 +59,8 @@ class Checkpoint {
 
   /// `resident`: is told which pages have marks; null where the shadow has no limit.
   Checkpoint(medium::Medium& medium, Marks& marks, const std::byte* view,
-             std::uint64_t max_data_bytes, Resident* resident)
-      : medium_(medium),
-        marks_(marks),
-        view_(view),
-        resident_(resident),
-        directory_pages_(pool::first_chunk(max_data_bytes) * pool::chunk_bytes / 4096) {}
+             const pool::Directory& directory, Resident* resident)
+      : medium_(medium), marks_(marks), view_(view), resident_(resident), words_(directory) {}
 
   [[nodiscard]] bool active() const noexcept { return active_; }
   [[nodiscard]] std::uint64_t checkpoint_id() const noexcept { return x_; }
@@ -85,7 +81,7 @@ class Checkpoint {
   [[nodiscard]] std::size_t pages_left() const noexcept { return pages_.size() - next_page_; }
 
   void start(std::uint64_t x) {
-    look_for(0, directory_pages_);
+    look_for(true);
     active_ = true;
     x_ = x;
     in_directory_ = true;
@@ -186,17 +182,29 @@ class Checkpoint {
       }
     }
   };
-  void look_for(std::uint64_t from, std::uint64_t to) {
+  // Lists the marked pages of the directory (HEAP-4), or all others. The directory of a section
+  // that the data region gets during a checkpoint is left to the next one.
+  void look_for(bool of_directory) {
     std::vector<std::uint64_t> found;
-    for (std::uint64_t page = from; page < to; ++page)
-      if (marks_.any(page)) found.push_back(page);
+    const std::uint64_t end = medium_.data_bytes() / 4096;
+    const auto look = [&](std::uint64_t from, std::uint64_t to) {
+      for (std::uint64_t page = from; page < std::min(to, end); ++page)
+        if (marks_.any(page)) found.push_back(page);
+    };
+    std::uint64_t objects = 0;  // the first page behind the words
+    words_.each_run_of_words(medium_.data_bytes(), [&](std::uint64_t from, std::uint64_t to) {
+      constexpr std::uint64_t pages = pool::chunk_bytes / 4096;
+      of_directory ? look(from * pages, to * pages) : look(objects, from * pages);
+      objects = to * pages;
+    });
+    if (!of_directory) look(objects, end);
     pages_.swap(found);
     next_page_ = 0;
   }
   // Called once the directory is copied, not before: whatever it names was marked by then.
   void the_rest() {
     if (!in_directory_) return;
-    look_for(directory_pages_, medium_.data_bytes() / 4096);  // including what has grown meanwhile
+    look_for(false);  // including what has grown meanwhile
     in_directory_ = false;
   }
   void write(const Batch& batch) {
@@ -213,7 +221,7 @@ class Checkpoint {
   Marks& marks_;
   const std::byte* view_;
   Resident* const resident_;
-  const std::uint64_t directory_pages_;
+  const pool::Directory words_;
   bool active_ = false, in_directory_ = false;
   std::uint64_t x_ = 0;
   std::atomic<std::uint64_t> lines_{0};

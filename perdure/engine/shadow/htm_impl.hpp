@@ -13,6 +13,7 @@
 #include "perdure/engine/shadow/htm.hpp"
 #include "perdure/engine/shadow/htm_commit.hpp"
 #include "perdure/engine/shadow/publish_checkpoint.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/features.hpp"
 
 namespace perdure::engine::shadow {
@@ -22,14 +23,14 @@ namespace perdure::engine::shadow {
 template <class Tm>
 ShadowHtm<Tm>::ShadowHtm(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery, log::first_timestamp_after(file.header().checkpoint_id)),
-      marks_(file.header().max_data_bytes),
+      marks_(pool::Directory(file.header()).max_data_bytes()),
       commits_(rings_.size()),
       checkpoint_id_(file.header().checkpoint_id) {
   if (!file.read_only()) {
     // FEATURE-1: before the first record that needs it.
     file.require_feature(pool::Feature::dependent_records).or_throw();
-    checkpoint_ = std::make_unique<Checkpoint>(core_.medium, marks_, file.view(),
-                                               file.header().max_data_bytes, nullptr);
+    checkpoint_ =
+        std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), file.header(), nullptr);
   }
   EngineBase::show_stats(*this);
 }

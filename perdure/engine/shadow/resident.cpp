@@ -15,14 +15,14 @@ constexpr std::uint64_t most_words = 64;  // of 64 pages each, that next_run() l
 }  // namespace
 
 Resident::Resident(medium::Medium& medium, const Marks& marks, std::byte* view,
-                   std::uint64_t max_data_bytes, std::uint64_t limit)
+                   const pool::Directory& directory, std::uint64_t limit)
     : medium_(medium),
       marks_(marks),
       view_(view),
-      first_chunk_(pool::first_chunk(max_data_bytes)),
+      directory_(directory),
       limit_(limit / page_bytes),
-      copies_(max_data_bytes / page_bytes / 64 + 1),
-      recent_(max_data_bytes / page_bytes / 64 + 1),
+      copies_(directory.max_data_bytes() / page_bytes / 64 + 1),
+      recent_(directory.max_data_bytes() / page_bytes / 64 + 1),
       begin_at_(limit_ / 8 * 7) {}
 
 Resident::Run Resident::next_run() noexcept {
@@ -54,9 +54,9 @@ std::unique_lock<std::mutex> Resident::without_heap_words(Run& run) const {
   auto lock = pool::detail::lock_directory(view);
   const std::uint64_t chunk = run.page / chunk_pages;
   std::uint64_t heap_words =
-      chunk < first_chunk_ ? chunk_pages : 0;  // pages from the chunk's first
+      directory_.holds_words(chunk) ? chunk_pages : 0;  // pages from the chunk's first
   if (heap_words == 0)
-    if (const pool::ChunkWord word{view.load(pool::directory_word(chunk))};
+    if (const pool::ChunkWord word{view.load(directory_.word(chunk))};
         word.kind() == pool::ChunkWord::small && word.size_class() < pool::small_classes)
       heap_words = (pool::classes[word.size_class()].first + page_bytes - 1) / page_bytes;
   const std::uint64_t from = std::max(run.page, chunk * chunk_pages + heap_words);

@@ -29,6 +29,7 @@
 #include "perdure/engine/view.hpp"
 #include "perdure/log/record_writer.hpp"
 #include "perdure/medium/medium.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/tm/tm.hpp"
 
 namespace perdure::engine::shadow {
@@ -40,7 +41,7 @@ class Resident {
   static constexpr std::size_t step_pages = 64;
 
   Resident(medium::Medium& medium, const Marks& marks, std::byte* view,
-           std::uint64_t max_data_bytes, std::uint64_t limit);
+           const pool::Directory& directory, std::uint64_t limit);
 
   /// RESIDENT-3, for a page that was stored to. Any thread may call it.
   void note(std::uint64_t page) noexcept {
@@ -134,7 +135,8 @@ class Resident {
   medium::Medium& medium_;
   const Marks& marks_;
   std::byte* const view_;
-  const std::uint64_t first_chunk_, limit_;
+  const pool::Directory directory_;
+  const std::uint64_t limit_;
   LazyArray<std::uint64_t> copies_, recent_;  // a bit for each page
   std::atomic<std::uint64_t> count_{0}, given_back_{0};
   std::atomic<std::uint64_t> begin_at_;

@@ -14,6 +14,7 @@
 #include "perdure/engine/shadow/publish_checkpoint.hpp"
 #include "perdure/engine/shadow/resident.hpp"
 #include "perdure/engine/shadow/shadow.hpp"
+#include "perdure/pool/directory.hpp"
 
 namespace perdure::engine::shadow {
 
@@ -27,15 +28,15 @@ pool::Identity Shadow<Tm>::identity(const Config& config) {
 template <class Tm>
 Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery),
-      marks_(file.header().max_data_bytes),
+      marks_(pool::Directory(file.header()).max_data_bytes()),
       checkpoint_id_(file.header().checkpoint_id) {
-  const std::uint64_t max_data = file.header().max_data_bytes;
+  const pool::Directory directory(file.header());
   if (!file.read_only()) {
     if (config.max_resident != 0)
-      resident_ = std::make_unique<Resident>(core_.medium, marks_, file.view(), max_data,
+      resident_ = std::make_unique<Resident>(core_.medium, marks_, file.view(), directory,
                                              config.max_resident);
     checkpoint_ =
-        std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), max_data, resident_.get());
+        std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), directory, resident_.get());
     using Use = ShadowOptions::Helper;
     const Use use = config.options.template get<ShadowOptions>().helper;
     // A copy by another thread must leave the transactions of the others as they are.

@@ -136,7 +136,7 @@ class Undo : public DataAtCommit<Tm> {
 template <class Tm>
 class Undo<Tm>::Transaction : public TransactionBase<Tm> {
   using Base = TransactionBase<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::offset_of, Base::ops_,
+  using Base::core_, Base::heap_, Base::inside_, Base::directory_, Base::offset_of, Base::ops_,
       Base::row_, Base::shows_, Base::tm_, Base::view_;
 
  public:
@@ -153,7 +153,7 @@ class Undo<Tm>::Transaction : public TransactionBase<Tm> {
     core_.medium.store(data_ + offset_of(a), src, n * 8);
   }
   std::byte* alloc(std::uint64_t bytes) {
-    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_data_).offset;
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, directory_).offset;
   }
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);

@@ -47,7 +47,7 @@ Status Undo<Tm>::recover(pool::OpenPool& file, Recovery& report) {
     // Newest first within a ring; different rings change different lines.
     in_flight.insert(in_flight.end(), open.rbegin(), open.rend());
   }
-  log::DataWriter data(medium, header.max_data_bytes, log::DataWriter::Use::recovery);
+  log::DataWriter data(medium, header, log::DataWriter::Use::recovery);
   std::sort(commits.begin(), commits.end(),
             [](const auto& a, const auto& b) { return a.id() < b.id(); });
   // All records are checked before the data region is changed (LAW-10).
@@ -57,12 +57,11 @@ Status Undo<Tm>::recover(pool::OpenPool& file, Recovery& report) {
   const auto whole = [&](const log::RecordView& r) {
     bool good = true;
     const bool walked = each(r, [&](const log::Entry& e) {
-      good = good &&
-             (r.kind() == log::RecordKind::undo
-                  ? e.kind == log::EntryKind::before && e.count != 0 &&
-                        e.offset + e.count * 8 <= medium.data_bytes()
-                  : (e.kind == log::EntryKind::alloc || e.kind == log::EntryKind::free) &&
-                        pool::possible(e.heap_op(), medium.data_bytes(), header.max_data_bytes));
+      good = good && (r.kind() == log::RecordKind::undo
+                          ? e.kind == log::EntryKind::before && e.count != 0 &&
+                                e.offset + e.count * 8 <= medium.data_bytes()
+                          : (e.kind == log::EntryKind::alloc || e.kind == log::EntryKind::free) &&
+                                pool::possible(e.heap_op(), medium.data_bytes(), header));
     });
     return walked && good;
   };
@@ -94,9 +93,9 @@ Status Undo<Tm>::recover(pool::OpenPool& file, Recovery& report) {
   // mutant: undo-old-values-first
   for (const auto& r : in_flight)
     each(r, [&](const log::Entry& e) { data.words(e.offset, e.values, e.count); });
-  pool::StagedTarget heap(data, header.max_data_bytes);
+  pool::StagedTarget heap(data, header);
   for (const auto& r : commits)
-    each(r, [&](const log::Entry& e) { pool::apply_op(heap, e.heap_op(), header.max_data_bytes); });
+    each(r, [&](const log::Entry& e) { pool::apply_op(heap, e.heap_op(), header); });
   heap.write();
   // mutant: undo-recovery-flush, undo-old-values-first-late
   data.flush();
@@ -128,7 +127,7 @@ Undo<Tm>::Transaction::Transaction(Undo& engine, int slot)
       engine_(engine),
       use_(engine.logs_, slot),
       ring_(&engine.logs_[0].ring),
-      data_writer_(core_.medium, max_data_) {
+      data_writer_(core_.medium, directory_) {
   record_.configure(ring_->seed(), ring_->max_record(), core_.medium.append_unit());
 }
 

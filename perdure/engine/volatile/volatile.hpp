@@ -35,7 +35,7 @@ class Volatile {
 
   class Transaction : public TransactionBase<Tm> {
     using Base = TransactionBase<Tm>;
-    using Base::core_, Base::heap_, Base::inside_, Base::max_data_, Base::ops_, Base::row_,
+    using Base::core_, Base::heap_, Base::inside_, Base::directory_, Base::ops_, Base::row_,
         Base::shows_, Base::tm_, Base::view_;
 
    public:
@@ -50,7 +50,7 @@ class Volatile {
       for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
     }
     std::byte* alloc(std::uint64_t bytes) {
-      return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_data_).offset;
+      return view_ + ops_.allocate(heap_, bytes, tm_, view_, directory_).offset;
     }
     void free(void* p) { ops_.free(heap_, this->offset_of(p), tm_); }
     std::uint64_t commit(Durability) {

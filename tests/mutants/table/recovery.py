@@ -133,4 +133,29 @@ SESSIONS = (
         {"trim-header-before-cut": succeed()},
         by="trim",
     ),
+    Mutant(
+        "a raised limit that contradicts the header",
+        {"header-raised-limit": never()},
+        by="header",
+    ),
+    Mutant(
+        "no block lies over words of the directory",
+        {"possible-not-in-directory": never(part="2 of 2")},
+        by="raise",
+    ),
+    Mutant(
+        "the heap skips the words of a section (RAISE-2)",
+        {"cursor-skips-words": leave_out()},
+        by="raise",
+    ),
+    Mutant(
+        "growth goes to a section that holds the block",
+        {"growth-past-words": instead("data + chunks * chunk_bytes", part="argument 1 of 1")},
+        by="raise",
+    ),
+    Mutant(
+        "a trim leaves the words of a section (RAISE-2)",
+        {"trim-leaves-words": never()},
+        by="raise",
+    ),
 )
