@@ -129,7 +129,10 @@ void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_data_by
   const auto lock = lock_directory(target);
   const ChunkWord head = ChunkWord::make(ChunkWord::large, 0, op.chunks);
   if (!op.set) {
-    if (target.replay() || load_word(target, chunk) == head)
+    // A trim clears the words of a span without blocks in the same way (claim.hpp).
+    const ChunkWord now = load_word(target, chunk);
+    if (target.replay() || now == head ||
+        (now.kind() == ChunkWord::small && now.count() == op.chunks))
       set_free(target, chunk, op.chunks, max_data_bytes);
     return;
   }

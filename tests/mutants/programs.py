@@ -45,6 +45,7 @@ PROGRAMS = {
     "resident": ("engine_resident_test", [*GTEST]),
     "resident_threads": ("crash_resident_test", [*GTEST]),
     "trim": ("pool_trim_test", [*GTEST]),
+    "trims": ("engine_trim_test", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", [*GTEST]),
 }
 

@@ -133,4 +133,14 @@ SESSIONS = (
         {"trim-header-before-cut": succeed()},
         by="trim",
     ),
+    Mutant(
+        "a trim claims empty spans as a whole (TRIM-3)",
+        {"trim-claims-whole-spans": exchange("chunk + count <= end", "true")},
+        by="trims",
+    ),
+    Mutant(
+        "a trim makes holes after a checkpoint (TRIM-3)",
+        {"trim-after-checkpoint": succeed()},
+        by="trims",
+    ),
 )
