@@ -175,15 +175,23 @@ std::uint64_t random_size(std::mt19937_64& random) {
   return sizes[random() % std::size(sizes)];
 }
 
-class TrimThreads : public EngineTest {};
+class TrimThreads : public EngineTest {
+ public:
+  static void run(std::uint64_t max_resident);
+};
 ENGINE_SUITE(TrimThreads, durable_isolating_ones);
 
 // Free chunks are scarce, so transactions take back what a trim has claimed, and wait for trims.
-TEST_P(TrimThreads, BesideThreadsThatAllocateFreeAndRead) {
+void TrimThreads::run(std::uint64_t max_resident) {
   Shape shape;
   shape.threads = 4;
   shape.max_data_bytes = 96 * pool::chunk_bytes;
-  auto rig = open_rig<Blocks>(GetParam(), shape);
+  Options options = shape.options(GetParam());
+  options.max_resident = max_resident;
+  auto made = medium::RecordingMedium::make(shape.medium()).value();
+  medium::RecordingMedium* const raw = made.get();
+  Rig<Blocks> rig{
+      raw, AnyPool<Blocks>::try_open_on("recording", options, std::move(made), true).value()};
   auto& pool = rig.pool;
   constexpr int workers = 3;
   const unsigned each = 600 / scale / heavy(GetParam()) + 10;
@@ -250,6 +258,17 @@ TEST_P(TrimThreads, BesideThreadsThatAllocateFreeAndRead) {
   const CheckReport last = second.pool.check();
   EXPECT_TRUE(last.ok()) << last.problems.front();
 }
+
+TEST_P(TrimThreads, BesideThreadsThatAllocateFreeAndRead) { run(0); }
+
+std::vector<EngineInfo> limited_ones() {
+  return engines_that([](const EngineInfo& e) { return isolates(e) && e.limits_resident; });
+}
+class TrimResident : public TrimThreads {};
+ENGINE_SUITE(TrimResident, limited_ones);
+
+// Copies of pages are given back beside trims, too.
+TEST_P(TrimResident, BesideALimitOfMemory) { run(64 << 10); }
 
 class TrimCrashes : public EngineTest {
  public:
