@@ -251,7 +251,6 @@ std::uint64_t Central::claim(std::uint64_t chunk, std::uint64_t most, std::uint6
       // of it is reserved by now, the transaction that has it will clear the others.
       if (w.kind() == ChunkWord::small && w.size_class() < small_classes) {
         count = classes[w.size_class()].chunks;
-        // mutant: trim-claims-whole-spans
         whole = w.count() == count && chunk + count <= end;
         if (!whole) count = 1;
       }

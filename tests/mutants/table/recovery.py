@@ -134,11 +134,6 @@ SESSIONS = (
         by="trim",
     ),
     Mutant(
-        "a trim claims empty spans as a whole (TRIM-3)",
-        {"trim-claims-whole-spans": exchange("chunk + count <= end", "true")},
-        by="trims",
-    ),
-    Mutant(
         "a trim makes holes after a checkpoint (TRIM-3)",
         {"trim-after-checkpoint": succeed()},
         by="trims",
