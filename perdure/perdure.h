@@ -242,7 +242,7 @@ int perdure_checkpoint(perdure_pool* pool);
  * and views that are open at the call, and takes a checkpoint. *given_back (may be NULL) is set to
  * the bytes that the file system got back; *more (may be NULL) to 1 if another call may give more
  * back, else to 0. Not from inside a body (PERDURE_INVALID). RETURNS PERDURE_OK, UNSUPPORTED (a
- * device or a file system without holes; an engine that makes nothing durable), READ_ONLY, IO, BUSY
+ * device or a file system without holes; an engine that keeps nothing), READ_ONLY, IO, FULL, BUSY
  * (as perdure_close), POISONED, CLOSED, INVALID, OUT_OF_MEMORY: both are 0 then, and the pool is as
  * good as before. THREADS: any; of two calls one waits for the other. */
 int perdure_trim(perdure_pool* pool, uint64_t max_bytes, uint64_t* given_back, int* more);

@@ -39,7 +39,8 @@ namespace perdure::engine {
 
 /// Gives at most `max_bytes` back, in whole chunks and spans, at least one. Errors: `unsupported`
 /// (a medium or a file system without holes; an engine that keeps nothing), `read_only`,
-/// `out_of_memory`, what checkpoint() returns, the medium's. The pool is as good as before then.
+/// `out_of_memory`, what checkpoint() returns, the medium's (`full`: a hole may take a block). The
+/// pool is as good as before then.
 template <class E>
 Result<Trimmed> trim(E& engine, std::uint64_t max_bytes) {
   EngineBase& core = engine.core();

@@ -267,6 +267,8 @@ std::uint64_t Central::claim(std::uint64_t chunk, std::uint64_t most, std::uint6
         claimed += count;
       }
       chunk += count;
+      // Without memory to note what is left of the run, it is gone.
+      if (blocks) break;
     }
   }
   return chunk;
