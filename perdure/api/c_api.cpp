@@ -358,6 +358,22 @@ int perdure_checkpoint(perdure_pool* pool) {
   });
 }
 
+int perdure_trim(perdure_pool* pool, uint64_t max_bytes, uint64_t* given_back, int* more) {
+  constexpr std::uint64_t usual = std::uint64_t{64} << 20;
+  if (given_back != nullptr) *given_back = 0;
+  if (more != nullptr) *more = 0;
+  if (inherited(pool)) return refuse_inherited();
+  return guarded([&] {
+    if (open_on(pool) != nullptr)
+      return fail(PERDURE_INVALID, "perdure_trim() inside a transaction of the pool");
+    const auto did = pool->impl->trim(max_bytes != 0 ? max_bytes : usual);
+    if (!did.ok()) return fail(did.status());
+    if (given_back != nullptr) *given_back = did->bytes;
+    if (more != nullptr) *more = did->more ? 1 : 0;
+    return static_cast<int>(PERDURE_OK);
+  });
+}
+
 int perdure_update(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg,
                    perdure_id* id) {
   if (id != nullptr) *id = PERDURE_NO_ID;

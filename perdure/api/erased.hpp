@@ -74,6 +74,7 @@ class ErasedPool : private PoolBase {
     running_->when_durable(id, std::move(f));
   }
   [[nodiscard]] Status checkpoint() { return running_->checkpoint(); }
+  [[nodiscard]] Result<Trimmed> trim(std::uint64_t max_bytes) { return running_->trim(max_bytes); }
   [[nodiscard]] Status close() { return running_->close(); }
   [[nodiscard]] Stats stats() { return running_->stats(); }
   /// The open file; the instance's name, a null-terminated literal.

@@ -102,6 +102,8 @@ struct Options {
 
 /// Counters of an open pool: Pool::stats().
 using Stats = engine::Stats;
+/// What Pool::trim() did.
+using Trimmed = engine::Trimmed;
 /// What recovery did at opening: Stats::recovery.
 using Recovery = engine::Recovery;
 

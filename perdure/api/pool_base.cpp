@@ -14,7 +14,7 @@
 namespace perdure {
 namespace {
 
-// Both calls wait for transactions to end: they would wait for this thread's own for ever.
+// These calls wait for transactions to end: they would wait for this thread's own for ever.
 void must_be_outside(detail::RunningEngine& running, const char* call) {
   if (running.inside())
     throw error(failure(Code::invalid, "",
@@ -101,6 +101,12 @@ void PoolBase::checkpoint() {
   running_->must_be_own();
   must_be_outside(*running_, "checkpoint()");
   running_->checkpoint().or_throw();
+}
+
+Trimmed PoolBase::trim(std::uint64_t max_bytes) {
+  running_->must_be_own();
+  must_be_outside(*running_, "trim()");
+  return running_->trim(max_bytes).value();
 }
 
 const pool::Header& PoolBase::header() { return running_->file().header(); }

@@ -54,6 +54,8 @@ class RunningEngine : public DurabilitySource {
   virtual Status close() = 0;
   /// As Engine::stats.
   virtual Stats stats() = 0;
+  /// As engine::trim (engine/trim.hpp).
+  virtual Result<Trimmed> trim(std::uint64_t max_bytes) = 0;
   /// The open file.
   [[nodiscard]] virtual pool::OpenPool& file() noexcept = 0;
   /// Whether the calling thread is in a transaction of it.
@@ -88,6 +90,20 @@ class PoolBase {
   /// truncated, while transactions run. Throws perdure::error (io, invalid inside a transaction,
   /// busy as update()), and std::bad_alloc: the log is then as it was, or partly truncated.
   void checkpoint();
+  /// Gives free parts of the pool's file back to the file system, while transactions run: chunks of
+  /// 64 KiB without an object, at most `max_bytes` in one call. The file keeps its length and has
+  /// holes there; what is allocated later takes blocks again. It waits for the transactions and
+  /// views that are open at the call, and takes a checkpoint. To give all of it back, call it until
+  /// Trimmed::more is false:
+  ///
+  ///     for (perdure::Trimmed t{0, true}; t.more;) t = pool.trim();
+  ///
+  /// Throws perdure::error: unsupported where the medium or its file system has no holes (a device)
+  /// or an engine that keeps nothing, read_only, invalid inside a transaction, what checkpoint()
+  /// throws; and std::bad_alloc. The pool is as good as before then. Any thread may call it; of two
+  /// calls one waits. It does not wait for this thread's transaction on another pool, so none of
+  /// those it waits for may wait for that one.
+  Trimmed trim(std::uint64_t max_bytes = std::uint64_t{64} << 20);
   /// The pool's header (perdure/pool/format.hpp): identity, sizes, format. Valid while the pool is
   /// open.
   [[nodiscard]] const pool::Header& header();

@@ -16,6 +16,7 @@
 #include "perdure/api/pool_base.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/engine_base.hpp"
+#include "perdure/engine/trim.hpp"
 
 namespace perdure::detail {
 
@@ -52,6 +53,11 @@ class Running final : public RunningEngine {
   Status checkpoint() override {
     Status s = base::ensure_thread_slot();
     return s.ok() ? engine->checkpoint() : s;
+  }
+  Result<Trimmed> trim(std::uint64_t max_bytes) override {
+    Status s = base::ensure_thread_slot();
+    if (!s.ok()) return s;
+    return perdure::engine::trim(*engine, max_bytes);
   }
   Status close() override {
     if (Status s = base::ensure_thread_slot(); !s.ok()) return s;

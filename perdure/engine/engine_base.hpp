@@ -101,6 +101,11 @@ class EngineBase {
   /// Names the domain of the engine's TM, whose grants are taken back when the pool refuses. Called
   /// once, by the engine's constructor.
   void views_in(tm::Domain& domain) noexcept { domain_ = &domain; }
+  /// Returns when each transaction of another thread that is open now has ended
+  /// (Domain::wait_for_open). The caller is in none.
+  void wait_for_open_transactions() noexcept {
+    if (domain_ != nullptr) domain_->wait_for_open(base::thread_slot());
+  }
   static constexpr std::uint32_t poisoned_bit = 1, closed_bit = 2, forked_bit = 4,
                                  read_only_bit = 8;
 

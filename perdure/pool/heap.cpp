@@ -33,7 +33,7 @@ constexpr std::uint64_t look_step = 512;
 
 /// What has been tried so far for one reservation (find_more).
 struct Heap::Search {
-  enum class Step : std::uint8_t { give_back, look, grow, none } step = Step::give_back;
+  enum class Step : std::uint8_t { give_back, look, take_back, grow, none } step = Step::give_back;
   bool grown = false;
   Status why;  ///< the status of the growth that failed
 };
@@ -54,6 +54,7 @@ struct Heap::Impl {
   mutable std::mutex mutex;
   const Directory directory;
   Central central;
+  Claim claim;  // under the mutex
   // These fields of the header never change (other fields do, under a lock that we don't take).
   const std::uint64_t max_data, root;
   const bool used_is_exact;  // otherwise used_at_opening is a hint (heap_used in the header)
@@ -193,14 +194,16 @@ bool Heap::find_more(Search& search, std::unique_lock<std::mutex>& lock, std::ui
         // and the cache may hold 128 blocks of a class.
         search.step = Search::Step::look;
         (void)central.take_refusal();  // clears one of an earlier call that succeeded in the end
-        if (Row* const row = this_row())
-          for (std::uint32_t c = 0; c < small_classes; ++c)
-            while (row->count[c] > 0) central.give_block(row->blocks[c][--row->count[c]]);
+        give_cache_back();
         central.drop_empty_spans();
         return true;
       case Search::Step::look:
         if (search.grown ? look(lock) : !grows_without_a_search() && look(lock)) return true;
-        search.step = search.grown ? Search::Step::none : Search::Step::grow;
+        search.step = search.grown ? Search::Step::none : Search::Step::take_back;
+        break;
+      case Search::Step::take_back:
+        search.step = Search::Step::grow;
+        if (take_claim_back(lock)) return true;
         break;
       case Search::Step::grow:
         search.grown = true;
@@ -211,10 +214,19 @@ bool Heap::find_more(Search& search, std::unique_lock<std::mutex>& lock, std::ui
         if (search.why.ok()) return true;
         break;
       case Search::Step::none:
+        // A trim may have claimed chunks meanwhile.
+        if (take_claim_back(lock)) return true;
         if (Status s = central.take_refusal(); !s.ok()) search.why = std::move(s);
         return false;
     }
   }
+}
+
+// The calling thread's cache of blocks; the mutex is held.
+void Heap::give_cache_back() {
+  if (Row* const row = this_row())
+    for (std::uint32_t c = 0; c < small_classes; ++c)
+      while (row->count[c] > 0) impl_->central.give_block(row->blocks[c][--row->count[c]]);
 }
 
 // Reads the bitmaps of up to look_step spans of earlier sessions; returns false if none are left.
@@ -256,6 +268,7 @@ void Heap::give_back(std::uint64_t offset, std::uint32_t cls) noexcept {
 void Heap::release(const HeapOp& op) noexcept {
   if (op.cls >= small_classes) {
     const std::lock_guard guard(impl_->mutex);
+    if (impl_->claim.op_ended(op)) return;
     if (op.set)
       impl_->central.give_chunks(op.offset / chunk_bytes, op.chunks);
     else
@@ -274,12 +287,102 @@ void Heap::release(const HeapOp& op) noexcept {
 void Heap::reusable(const HeapOp& op) noexcept {
   if (op.cls >= small_classes) {
     const std::lock_guard guard(impl_->mutex);
+    if (impl_->claim.op_ended(op)) {
+      // These chunks had no block, but note_applied() has counted them as one that was freed.
+      note_applied({op.offset, op.cls, op.chunks, true});
+      return;
+    }
     return impl_->central.give_chunks(op.offset / chunk_bytes, op.chunks);
   }
   if (Span* const span = impl_->central.span_at(op.offset / chunk_bytes))
     span->state[block_index(span->info(), op.offset - span->offset())].store(
         Span::taken, std::memory_order_release);  // taken by a cache; pairs with prepare_free
   give_back(op.offset, op.cls);
+}
+
+// --- trimming ------------------------------------------------------------------------------------
+
+Result<FreeClaim> Heap::claim_free(std::uint64_t max_chunks) {
+  // Bitmaps of earlier sessions are read from the file: 16 MiB of it at most.
+  constexpr std::uint64_t max_bitmaps = 4096;
+  Impl& heap = *impl_;
+  medium::Medium& medium = heap.pool.medium();
+  const auto has_blocks = [&medium](std::uint64_t chunk) {
+    return medium.allocated_end(medium.log_bytes() + chunk * chunk_bytes, chunk_bytes) != 0;
+  };
+  FreeClaim found;
+  std::unique_lock lock(heap.mutex);
+  heap.claim.begin(lock);
+  try {
+    give_cache_back();
+    heap.central.drop_empty_spans();
+    const std::uint64_t data = heap.pool.data_bytes();
+    while (heap.central.look_further(data)) lock.unlock(), lock.lock();
+    for (std::uint64_t looked = 0; looked < max_bitmaps; looked += look_step) {
+      found.more = heap.central.look_for_empty(look_step, data) != 0;
+      if (!found.more) break;
+      lock.unlock(), lock.lock();
+    }
+    for (std::uint64_t at = heap.central.first(); at != 0;) {
+      const std::uint64_t from = at;
+      at = heap.central.claim(at, look_step, max_chunks, has_blocks, found);
+      if (at != 0 && at - from < look_step) {  // it has as many as it may
+        found.more = true;
+        break;
+      }
+      if (at != 0) {
+        heap.claim.add(found);
+        lock.unlock(), lock.lock();
+        // Another transaction has needed what was claimed so far.
+        if (!heap.claim.held() && !found.runs.empty()) return FreeClaim{{}, {}, true};
+      }
+    }
+    heap.claim.add(found);
+  } catch (const std::bad_alloc&) {
+    heap.central.unclaim(found.runs);
+    heap.claim.forget();
+    return failure(Code::out_of_memory, heap.pool.path(), "no memory for a trim's list of chunks");
+  }
+  return found;
+}
+
+bool Heap::begin_clearing() {
+  const std::lock_guard guard(impl_->mutex);
+  return impl_->claim.begin_clearing();
+}
+
+void Heap::cleared() noexcept {
+  const std::lock_guard guard(impl_->mutex);
+  impl_->claim.cleared();
+}
+
+bool Heap::begin_punching() {
+  const std::lock_guard guard(impl_->mutex);
+  return impl_->claim.begin_punching();
+}
+
+void Heap::end_claim() noexcept {
+  const std::lock_guard guard(impl_->mutex);
+  impl_->central.unclaim(impl_->claim.runs());
+  impl_->claim.end();
+}
+
+bool Heap::is_clearing(std::uint64_t offset) const {
+  const std::lock_guard guard(impl_->mutex);
+  return impl_->claim.is_clearing(offset);
+}
+
+// A reservation that finds no other chunk ends a trim's claim; where the claim is in use it waits,
+// and the mutex is released meanwhile. Returns false if there is no claim.
+bool Heap::take_claim_back(std::unique_lock<std::mutex>& lock) {
+  Claim& claim = impl_->claim;
+  if (!claim.held()) return false;
+  if (!claim.wait_while_used(lock)) return false;
+  if (claim.held()) {
+    impl_->central.unclaim(claim.runs());
+    claim.forget();
+  }
+  return true;
 }
 
 // --- looking up ----------------------------------------------------------------------------------
@@ -312,7 +415,10 @@ Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
     return failure(Code::read_only, heap.pool.path(),
                    "a free in a pool that is open for reading only", {}, "open it for writing");
   auto op = heap.find(offset);
-  if (!op.ok()) return op;
+  if (__builtin_expect(!op.ok(), 0)) {
+    const std::lock_guard guard(heap.mutex);
+    return heap.claim.clear(offset, op);
+  }
   if (offset == heap.root)
     return heap.invalid(offset, "the root object, which lives as long as the pool");
   const std::uint64_t chunk = offset / chunk_bytes;

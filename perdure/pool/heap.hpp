@@ -39,6 +39,7 @@
 
 #include "perdure/base/status.hpp"
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/pool/claim.hpp"
 #include "perdure/pool/directory.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/size_classes.hpp"
@@ -152,6 +153,24 @@ class Heap {
     }
   }
 
+  /// What a trim beside transactions does with free chunks, in this order; claim.hpp has the
+  /// protocol. claim_free() waits for another thread's trim to end, and takes up to `max_chunks`
+  /// chunks out of use. It reads what is left of the directory, and up to 4096 bitmaps of earlier
+  /// sessions' spans. Errors: `out_of_memory`, with nothing claimed. Call end_claim() after it,
+  /// whatever it returned.
+  Result<FreeClaim> claim_free(std::uint64_t max_chunks);
+  /// Called in a transaction, before it frees each of FreeClaim::spans by the offset of its first
+  /// chunk. False: another transaction has taken the chunks back, and the trim is over.
+  [[nodiscard]] bool begin_clearing();
+  /// Called when that transaction's body ends: by an exception, or with all of its frees made.
+  void cleared() noexcept;
+  /// Called before the chunks' blocks are given back. False: as for begin_clearing().
+  [[nodiscard]] bool begin_punching();
+  /// The chunks may be reserved again.
+  void end_claim() noexcept;
+  /// Is the data offset that of a span's chunk that the calling thread is about to clear?
+  [[nodiscard]] bool is_clearing(std::uint64_t offset) const;
+
   /// How much opening and reserving have read so far: tests bound the cost of opening with it.
   struct Looked {
     std::uint64_t directory_words = 0, spans = 0;
@@ -182,6 +201,8 @@ class Heap {
   Result<HeapOp> reserve_chunks(std::uint64_t chunks);
   bool find_more(Search& search, std::unique_lock<std::mutex>& lock, std::uint64_t grow_by);
   bool look(std::unique_lock<std::mutex>& lock);
+  void give_cache_back();
+  bool take_claim_back(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool grows_without_a_search() const noexcept;
   void give_back(std::uint64_t offset, std::uint32_t cls) noexcept;
 

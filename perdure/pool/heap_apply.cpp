@@ -137,7 +137,10 @@ void apply_large(HeapTarget& target, const HeapOp& op, const Directory& director
   const auto lock = lock_directory(target);
   const ChunkWord head = ChunkWord::make(ChunkWord::large, 0, op.chunks);
   if (!op.set) {
-    if (target.replay() || load_word(target, chunk, directory) == head)
+    // A trim clears the words of a span without blocks in the same way (claim.hpp).
+    const ChunkWord now = load_word(target, chunk, directory);
+    if (target.replay() || now == head ||
+        (now.kind() == ChunkWord::small && now.count() == op.chunks))
       set_free(target, chunk, op.chunks, directory);
     return;
   }

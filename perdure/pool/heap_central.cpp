@@ -69,6 +69,23 @@ std::uint64_t ChunkRuns::take(std::uint64_t count, std::uint64_t align, std::uin
   return 0;
 }
 
+void ChunkRuns::remove(std::uint64_t chunk, std::uint64_t count) noexcept {
+  const auto run = std::prev(by_start_.upper_bound(chunk));
+  const auto [start, length] = *run;
+  erase(run);
+  chunks_ -= count;
+  if (chunk > start) insert(start, chunk - start);
+  if (chunk + count < start + length) insert(chunk + count, start + length - chunk - count);
+}
+
+ChunkRange ChunkRuns::from(std::uint64_t chunk) const noexcept {
+  auto run = by_start_.upper_bound(chunk);
+  if (run != by_start_.begin())
+    if (const auto before = std::prev(run); before->first + before->second > chunk)
+      return {chunk, before->first + before->second - chunk};
+  return run == by_start_.end() ? ChunkRange{} : ChunkRange{run->first, run->second};
+}
+
 // --- spans ---------------------------------------------------------------------------------------
 
 Central::Central(std::byte* view, const Directory& directory, ChunkRuns::Allocate allocate)
@@ -216,6 +233,47 @@ std::uint64_t Central::look_for_empty(std::uint64_t most, std::uint64_t data_byt
   }
   bitmaps_ += looked;
   return looked;
+}
+
+std::uint64_t Central::claim(std::uint64_t chunk, std::uint64_t most, std::uint64_t max_chunks,
+                             const std::function<bool(std::uint64_t chunk)>& has_blocks,
+                             FreeClaim& claim) {
+  std::uint64_t claimed = 0;
+  for (const ChunkRange& run : claim.runs) claimed += run.count;
+  const std::uint64_t stop = chunk + most;
+  while (chunk < stop) {
+    const ChunkRange run = runs_.from(chunk);
+    if (run.count == 0) return 0;
+    const std::uint64_t end = run.first + run.count;
+    for (chunk = run.first; chunk < end && chunk < stop;) {
+      const ChunkWord w = word(chunk);
+      std::uint64_t count = 1;
+      bool whole = w.kind() == ChunkWord::free;
+      // The words of a span that was emptied stay until another structure lies there. Where a part
+      // of it is reserved by now, the transaction that has it will clear the others.
+      if (w.kind() == ChunkWord::small && w.size_class() < small_classes) {
+        count = classes[w.size_class()].chunks;
+        whole = w.count() == count && chunk + count <= end;
+        if (!whole) count = 1;
+      }
+      bool blocks = false;
+      for (std::uint64_t c = chunk; whole && c < chunk + count; ++c) blocks |= has_blocks(c);
+      if (blocks) {
+        if (claimed != 0 && claimed + count > max_chunks) return chunk;
+        // What may fail comes first.
+        if (claim.runs.empty() || claim.runs.back().first + claim.runs.back().count != chunk)
+          claim.runs.push_back({chunk, 0});
+        if (w.kind() != ChunkWord::free) claim.spans.push_back({chunk, count});
+        runs_.remove(chunk, count);
+        claim.runs.back().count += count;
+        claimed += count;
+      }
+      chunk += count;
+      // Without memory to note what is left of the run, it is gone.
+      if (blocks) break;
+    }
+  }
+  return chunk;
 }
 
 // Continues reading the directory, by a page or to the end of a section; false at the data region's

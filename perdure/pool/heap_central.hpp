@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "perdure/base/status.hpp"
+#include "perdure/pool/claim.hpp"
 #include "perdure/pool/directory.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/size_classes.hpp"
@@ -46,6 +47,10 @@ class ChunkRuns {
   /// refused.
   std::uint64_t take(std::uint64_t count, std::uint64_t align, std::uint64_t origin,
                      const Allocate& allocate, Status& refused);
+  /// Takes exactly these chunks, which are free; nothing is allocated.
+  void remove(std::uint64_t chunk, std::uint64_t count) noexcept;
+  /// The first free chunks from `chunk` on, as far as they are consecutive; none if count is 0.
+  [[nodiscard]] ChunkRange from(std::uint64_t chunk) const noexcept;
   [[nodiscard]] std::uint64_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::uint64_t longest() const noexcept {
     return by_length_.empty() ? 0 : by_length_.rbegin()->first;
@@ -103,6 +108,19 @@ class Central {
   /// spans that it has not read before. Returns how many it read: 0 if none are left. A session
   /// reads each span's bitmap here at most once.
   std::uint64_t look_for_empty(std::uint64_t most, std::uint64_t data_bytes);
+  /// Reads on in the directory, by at least a page; false at the data region's end.
+  bool look_further(std::uint64_t data_bytes);
+  /// Looks at up to `most` free chunks from `chunk` on, and takes out of use those to which the
+  /// file system has given a block (`has_blocks`), at most what `claim` has space for. A span
+  /// without a block in use is claimed as a whole or not at all: its words are cleared together.
+  /// Returns the chunk to continue at; 0 when the last free chunk has been looked at.
+  std::uint64_t claim(std::uint64_t chunk, std::uint64_t most, std::uint64_t max_chunks,
+                      const std::function<bool(std::uint64_t chunk)>& has_blocks, FreeClaim& claim);
+  /// The known chunks are free again, for every request.
+  void unclaim(const std::vector<ChunkRange>& runs) noexcept {
+    for (const ChunkRange& run : runs)
+      if (run.count != 0) runs_.add(run.first, run.count);
+  }
 
   /// The span that a chunk belongs to; null if it is not known as part of one. Any thread may call
   /// it without a lock.
@@ -154,7 +172,6 @@ class Central {
     std::size_t made = 0;
   };
 
-  bool look_further(std::uint64_t data_bytes);
   Span* usable_span(std::uint32_t cls, std::uint64_t data_bytes);
   Span* make_span(std::uint32_t cls, std::uint64_t chunk);
   [[nodiscard]] bool is_whole(std::uint64_t head, ChunkWord word,

@@ -21,10 +21,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "perdure/base/status.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/address.hpp"
+#include "perdure/pool/claim.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/lock.hpp"
 
@@ -180,6 +182,14 @@ class OpenPool {
   /// that contradicts itself: nothing was changed), the medium's. A crash at any time leaves a pool
   /// that is clean and holds the same objects (TRIM-1, TRIM-2).
   Result<TrimReport> trim(bool dry_run = false);
+
+  /// The last step of a trim beside transactions (engine/trim.hpp): gives the blocks of these
+  /// chunks back to the file system. Nothing may store there, or read what it needs, until the
+  /// caller lets them be reserved again (TRIM-4). The view shows zeros there afterwards. Returns
+  /// the bytes that had blocks. Errors: `unsupported` where the medium or its file system has no
+  /// holes, `read_only`, the medium's: the chunks are free all the same, and a part of them may be
+  /// holes. One caller at a time, in a session.
+  Result<std::uint64_t> give_back(const std::vector<ChunkRange>& runs);
 
   /// Marks the pool clean and publishes. Precondition: the engine has made a checkpoint, so the
   /// data region holds everything and the rings nothing. A pool that has no names of the root

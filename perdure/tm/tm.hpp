@@ -19,6 +19,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -120,6 +121,28 @@ class Domain {
   void wait_for_others(int me) noexcept {
     each([&](int i, const Slot&) {
       if (i != me) slots[i].wait_until_outside();
+    });
+  }
+
+  /// Returns when each transaction of another thread that was open at the call, or was ending its
+  /// commit, has ended. Transactions that begin meanwhile are not waited for: they see every commit
+  /// that happened before the call. A TM that shows no open update here (GlobalLock, Htm) runs none
+  /// beside the commit of another one that could change what it has read: there a caller that has
+  /// itself run an update before the call is safe from older ones.
+  void wait_for_open(int me) noexcept {
+    // Pairs with the light fence of a begin: a transaction that is not seen below sees what
+    // happened before.
+    heavy_fence();
+    each([&](int i, const Slot&) {
+      if (i == me) return;
+      Slot& slot = slots[i];
+      slot.wait_for_an_end();
+      // Htm shows a commit here only, and what follows its writes ends with it.
+      const auto pending = [&slot] {
+        return slot.pending.load(std::memory_order_acquire);  // pairs with the end of a commit
+      };
+      const std::uint64_t seen = pending();
+      while (seen != no_id && pending() == seen) std::this_thread::yield();
     });
   }
 

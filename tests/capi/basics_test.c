@@ -85,6 +85,7 @@ static int nested(perdure_tx* tx, void* arg) {
   CHECK(sum.count == 101);
   CHECK_CODE(perdure_wait(perdure_pool_of(tx), 1), PERDURE_INVALID);
   CHECK_CODE(perdure_checkpoint(perdure_pool_of(tx)), PERDURE_INVALID);
+  CHECK_CODE(perdure_trim(perdure_pool_of(tx), 0, NULL, NULL), PERDURE_INVALID);
   CHECK_CODE(perdure_update(perdure_pool_of(tx), PERDURE_DEFAULT, change_then_stop, NULL, NULL),
              PERDURE_ABORTED);
   CHECK_CODE(perdure_status(tx), PERDURE_ABORTED); /* flat: everything is rolled back */
@@ -153,6 +154,24 @@ static void on_engine(const char* engine, const char* medium) {
   if (keeps)
     CHECK(stats.fences > 0 && stats.log_bytes > 0 &&
           (stamps ? stats.checkpoint_id >= stats.last_id : stats.checkpoint_id == stats.last_id));
+  {
+    uint64_t given_back = 99;
+    int more = 99;
+    if (keeps) {
+      do CHECK_CODE(perdure_trim(pool, 0, &given_back, &more), PERDURE_OK);
+      while (more == 1);
+      CHECK(given_back % 4096 == 0 && more == 0);
+      CHECK_CODE(perdure_trim(pool, 1, &given_back, NULL), PERDURE_OK);
+      CHECK(given_back == 0);
+    } else {
+      /* Refused, unless there is nothing to give back. */
+      const int refused = perdure_trim(pool, 0, &given_back, &more);
+      CHECK(refused == PERDURE_UNSUPPORTED || refused == PERDURE_OK);
+      CHECK(given_back == 0 && more == 0);
+    }
+    CHECK_CODE(perdure_view(pool, PERDURE_DURABLE, look, &sum), PERDURE_OK);
+    CHECK(sum.count == 90 && sum.total == 90 * 91 / 2);
+  }
   {
     const uint64_t offset = perdure_offset(pool, &i);
     CHECK(offset == 0 && perdure_address(pool, 0) == NULL &&

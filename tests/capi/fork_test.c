@@ -73,6 +73,7 @@ static void inherited_handles(void) {
     CHECK(strstr(perdure_message(), "fork()") != NULL);
     CHECK_CODE(perdure_get_stats(pool, &stats), PERDURE_CLOSED);
     CHECK_CODE(perdure_checkpoint(pool), PERDURE_CLOSED);
+    CHECK_CODE(perdure_trim(pool, 0, NULL, NULL), PERDURE_CLOSED);
     CHECK_CODE(perdure_wait(pool, id), PERDURE_CLOSED);
     CHECK_CODE(perdure_when_durable(pool, id, never, NULL), PERDURE_CLOSED);
     CHECK(perdure_is_durable(pool, id) == 0 && perdure_durable_id(pool) == 0 &&

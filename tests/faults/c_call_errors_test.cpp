@@ -174,6 +174,9 @@ TEST_P(CCallErrors, OthersOnAPool) {
   on_a_pool("perdure_checkpoint",
             {Code::io, Code::out_of_memory, Code::poisoned, Code::too_many_threads},
             perdure_checkpoint);
+  on_a_pool("perdure_trim",
+            {Code::full, Code::io, Code::out_of_memory, Code::poisoned, Code::too_many_threads},
+            [](perdure_pool* pool) { return perdure_trim(pool, 0, nullptr, nullptr); });
   on_a_pool("perdure_get_stats", {Code::out_of_memory}, stats);
   on_a_pool("perdure_wait", {Code::out_of_memory, Code::poisoned}, wait);
 }

@@ -47,6 +47,7 @@ PROGRAMS = {
     "trim": ("pool_trim_test", [*GTEST]),
     "header": ("pool_header_test", [*GTEST]),
     "raise": ("pool_raise_test", [*GTEST]),
+    "trims": ("engine_trim_test", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", [*GTEST]),
 }
 

@@ -158,4 +158,9 @@ SESSIONS = (
         {"trim-leaves-words": never()},
         by="raise",
     ),
+    Mutant(
+        "a trim makes holes after a checkpoint (TRIM-3)",
+        {"trim-after-checkpoint": succeed()},
+        by="trims",
+    ),
 )

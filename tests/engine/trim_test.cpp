@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Pool::trim() on every engine: what it gives back, what it leaves alone, what it refuses, trims
+// beside threads that allocate, free and read (TRIM-3, TRIM-4), and the images that power cuts
+// leave. An assertion of the medium fails where a line of a hole is stored to (ALLOC-1).
+#include <atomic>
+#include <mutex>
+
+#include "perdure/pool/heap.hpp"
+#include "tests/engine/suite.hpp"
+
+namespace perdure::test {
+namespace {
+
+constexpr std::size_t slots = 24;
+using Words = p<std::uint64_t>;
+
+struct Slot {
+  ptr<Words> at;
+  p<std::uint64_t> bytes, stamp;
+};
+struct Blocks {
+  std::array<Slot, slots> slot;
+  p<std::uint64_t> version;
+
+  template <class Tx, class F>
+  void each_block(Tx& tx, F&& f) const {
+    for (const Slot& s : slot)
+      if (auto* const one = tx.read(s.at)) f(one);
+  }
+};
+struct PlainSlot {
+  std::uint64_t at, bytes, stamp;
+};
+static_assert(sizeof(Blocks) == sizeof(PlainSlot) * slots + 8);
+
+// A word of each page, and the last one.
+template <class F>
+void each_word(std::uint64_t bytes, F&& f) {
+  for (std::uint64_t i = 0; i < bytes / 8; i += 512) f(i);
+  f(bytes / 8 - 1);
+}
+
+template <class Tx>
+void make(Tx& tx, Slot& s, std::uint64_t bytes, std::uint64_t stamp) {
+  auto* const words = static_cast<Words*>(static_cast<void*>(tx.alloc(bytes)));
+  each_word(bytes, [&](std::uint64_t i) { tx(words[i]) = stamp + i; });
+  tx(s.at) = words;
+  tx(s.bytes) = bytes;
+  tx(s.stamp) = stamp;
+}
+template <class Tx>
+void drop(Tx& tx, Slot& s) {
+  tx.free(static_cast<void*>(tx.read(s.at)));
+  tx(s.at) = nullptr;
+  tx(s.stamp) = 0;
+}
+/// Whether the slot is empty or has a block with its contents.
+template <class Tx>
+bool sound(Tx& tx, const Slot& s) {
+  const Words* const words = tx.read(s.at);
+  if (words == nullptr) return tx(s.stamp) == 0;
+  const std::uint64_t stamp = tx(s.stamp);
+  bool good = true;
+  each_word(tx(s.bytes), [&](std::uint64_t i) { good &= tx(words[i]) == stamp + i; });
+  return good;
+}
+
+std::uint64_t chunks_with_blocks(const medium::Medium& m) {
+  std::uint64_t n = 0;
+  for (std::uint64_t at = 0; at < m.data_bytes(); at += pool::chunk_bytes)
+    n += m.allocated_end(m.log_bytes() + at, pool::chunk_bytes) != 0 ? 1 : 0;
+  return n;
+}
+
+template <class P>
+std::uint64_t trim_all(P& pool) {
+  std::uint64_t bytes = 0;
+  for (Trimmed t{0, true}; t.more; bytes += t.bytes) t = pool.trim(5 * pool::chunk_bytes);
+  return bytes;
+}
+
+class Trims : public EngineTest {};
+ENGINE_SUITE(Trims, durable_ones);
+
+TEST_P(Trims, GiveBackWhatIsFreeAndItIsUsedAgain) {
+  const Shape shape;
+  auto rig = open_rig<Blocks>(GetParam(), shape);
+  auto& pool = rig.pool;
+  // Whole chunks, spans of one chunk, and spans of several.
+  const auto bytes_of = [](std::size_t i) -> std::uint64_t {
+    return i % 3 == 0 ? 150 << 10 : i % 3 == 1 ? 3000 : 8000;
+  };
+  const auto fill = [&](std::size_t from, std::size_t step) {
+    for (std::size_t i = from; i < slots; i += step)
+      pool.update([&](auto& tx, Blocks& r) { make(tx, r.slot[i], bytes_of(i), 1000 * (i + 1)); });
+  };
+  const auto expect_sound = [&](auto& p) {
+    p.view([&](auto& tx, const Blocks& r) {
+      for (std::size_t i = 0; i < slots; ++i) EXPECT_TRUE(sound(tx, r.slot[i])) << i;
+    });
+    const CheckReport check = p.check();
+    EXPECT_TRUE(check.ok()) << check.problems.front();
+  };
+  fill(0, 1);
+  const std::uint64_t used = pool.stats().heap_used;
+  // All small blocks, and every second large one.
+  for (std::size_t i = 0; i < slots; ++i)
+    if (i % 3 != 0 || i % 2 != 0) pool.update([&](auto& tx, Blocks& r) { drop(tx, r.slot[i]); });
+  const std::uint64_t left = pool.stats().heap_used, before = chunks_with_blocks(*rig.medium);
+  const std::uint64_t bytes = trim_all(pool);
+  // 4 large blocks of 3 chunks, a span of one chunk and one of 2.
+  EXPECT_GE(bytes, (4 * 3 + 3) * pool::chunk_bytes);
+  EXPECT_LE(chunks_with_blocks(*rig.medium), before - bytes / pool::chunk_bytes);
+  EXPECT_EQ(left, pool.stats().heap_used) << "what was cleared has no block";
+  EXPECT_EQ(0U, trim_all(pool)) << "nothing is left";
+  expect_sound(pool);
+
+  for (std::size_t i = 0; i < slots; ++i)
+    if (i % 3 != 0 || i % 2 != 0)
+      pool.update([&](auto& tx, Blocks& r) { make(tx, r.slot[i], bytes_of(i), 7000 * (i + 1)); });
+  EXPECT_EQ(used, pool.stats().heap_used);
+  expect_sound(pool);
+  for (std::size_t i = 0; i < slots; i += 2)
+    pool.update([&](auto& tx, Blocks& r) { drop(tx, r.slot[i]); });
+  EXPECT_GT(trim_all(pool), 0U);
+  EXPECT_TRUE(pool.close().clean);
+
+  Shape again = shape;
+  const auto image = rig.medium->durable_image();
+  again.data_bytes = image.size() - shape.medium().log_bytes;
+  { auto gone = std::move(rig.pool); }
+  auto second = open_rig<Blocks>(GetParam(), again, image);
+  expect_sound(second.pool);
+  // Empty spans of an earlier session are found, too.
+  for (std::size_t i = 1; i < slots; i += 2)
+    second.pool.update([&](auto& tx, Blocks& r) { drop(tx, r.slot[i]); });
+  EXPECT_GT(trim_all(second.pool), 0U);
+  expect_sound(second.pool);
+}
+
+TEST_P(Trims, AreRefusedInsideATransaction) {
+  auto rig = open_rig<Blocks>(GetParam(), Shape());
+  rig.pool.update([&](auto& tx, Blocks& r) { tx(r.version) = 1; });
+  bool refused = false;
+  rig.pool.view([&](auto&, const Blocks&) {
+    try {
+      (void)rig.pool.trim();
+    } catch (const error& e) {
+      refused = e.code() == Code::invalid;
+    }
+  });
+  EXPECT_TRUE(refused);
+}
+
+// What is free in the memory of a pool that keeps nothing may be in use in its file.
+TEST(TrimOfVolatile, IsRefused) {
+  for (const EngineInfo& e : engine::registered()) {
+    if (is_durable(e) || !runs_here(e)) continue;
+    auto rig = open_rig<Blocks>(e, Shape());
+    rig.pool.update([](auto& tx, Blocks& r) { make(tx, r.slot[0], 200 << 10, 5); });
+    rig.pool.update([](auto& tx, Blocks& r) { drop(tx, r.slot[0]); });
+    try {
+      (void)rig.pool.trim();
+      ADD_FAILURE() << e.name;
+    } catch (const error& refusal) {
+      EXPECT_EQ(Code::unsupported, refusal.code()) << e.name;
+    }
+    rig.pool.update([](auto& tx, Blocks& r) { make(tx, r.slot[1], 200 << 10, 6); });
+  }
+}
+
+std::uint64_t random_size(std::mt19937_64& random) {
+  constexpr std::uint64_t sizes[] = {64 << 10, 130 << 10, 3000, 8000, 20000};
+  return sizes[random() % std::size(sizes)];
+}
+
+class TrimThreads : public EngineTest {
+ public:
+  static void run(std::uint64_t max_resident);
+};
+ENGINE_SUITE(TrimThreads, durable_isolating_ones);
+
+// Free chunks are scarce, so transactions take back what a trim has claimed, and wait for trims.
+void TrimThreads::run(std::uint64_t max_resident) {
+  Shape shape;
+  shape.threads = 4;
+  shape.max_data_bytes = 96 * pool::chunk_bytes;
+  Options options = shape.options(GetParam());
+  options.max_resident = max_resident;
+  auto made = medium::RecordingMedium::make(shape.medium()).value();
+  medium::RecordingMedium* const raw = made.get();
+  Rig<Blocks> rig{
+      raw, AnyPool<Blocks>::try_open_on("recording", options, std::move(made), true).value()};
+  auto& pool = rig.pool;
+  constexpr int workers = 3;
+  const unsigned each = 600 / scale / heavy(GetParam()) + 10;
+  std::atomic<int> working{workers};
+  std::atomic<std::uint64_t> given{0}, torn{0}, views{0};
+  in_threads(workers + 2, [&](int t) {
+    if (t == workers) {
+      while (working != 0) given += pool.trim(32 * pool::chunk_bytes).bytes;
+      return;
+    }
+    if (t == workers + 1) {
+      while (working != 0) {
+        torn += pool.view([&](auto& tx, const Blocks& r) -> std::uint64_t {
+          std::uint64_t bad = 0;
+          for (const Slot& s : r.slot) bad += sound(tx, s) ? 0 : 1;
+          return bad;
+        });
+        ++views;
+        std::this_thread::yield();
+      }
+      return;
+    }
+    std::mt19937_64 random(static_cast<std::uint64_t>(t));
+    // On a busy machine each trim may have lost its chunks so far.
+    for (unsigned i = 0; i < each || (given == 0 && i < 100 * each); ++i) {
+      const std::size_t at = random() % slots;
+      const std::uint64_t bytes = random_size(random), stamp = random() % 1000000 + 1;
+      const bool fails = random() % 8 == 0;
+      try {
+        torn += pool.update([&](auto& tx, Blocks& r) -> std::uint64_t {
+                      Slot& s = r.slot[at];
+                      const bool good = sound(tx, s);
+                      if (tx.read(s.at) != nullptr)
+                        drop(tx, s);
+                      else
+                        make(tx, s, bytes, stamp);
+                      if (fails) throw 1;
+                      ++tx(r.version);
+                      return good ? 0 : 1;
+                    })
+                    .value();
+      } catch (int) {}
+    }
+    --working;
+  });
+  EXPECT_EQ(0U, torn) << "a block lost its contents";
+  EXPECT_GT(given, 0U);
+  EXPECT_GT(views, 0U);
+  given += trim_all(pool);
+  pool.view([&](auto& tx, const Blocks& r) {
+    for (const Slot& s : r.slot) EXPECT_TRUE(sound(tx, s));
+  });
+  const CheckReport check = pool.check();
+  EXPECT_TRUE(check.ok()) << check.problems.front();
+  EXPECT_TRUE(pool.close().clean);
+  Shape again = shape;
+  const auto image = rig.medium->durable_image();
+  again.data_bytes = image.size() - shape.medium().log_bytes;
+  { auto gone = std::move(rig.pool); }
+  auto second = open_rig<Blocks>(GetParam(), again, image);
+  second.pool.view([&](auto& tx, const Blocks& r) {
+    for (const Slot& s : r.slot) EXPECT_TRUE(sound(tx, s));
+  });
+  const CheckReport last = second.pool.check();
+  EXPECT_TRUE(last.ok()) << last.problems.front();
+}
+
+TEST_P(TrimThreads, BesideThreadsThatAllocateFreeAndRead) { run(0); }
+
+std::vector<EngineInfo> limited_ones() {
+  return engines_that([](const EngineInfo& e) { return isolates(e) && e.limits_resident; });
+}
+class TrimResident : public TrimThreads {};
+ENGINE_SUITE(TrimResident, limited_ones);
+
+// Copies of pages are given back beside trims, too.
+TEST_P(TrimResident, BesideALimitOfMemory) { run(64 << 10); }
+
+class TrimCrashes : public EngineTest {
+ public:
+  struct Image {
+    std::vector<std::byte> bytes;
+    std::uint64_t version = 0;  ///< acknowledged before
+  };
+  static void judge(std::span<const std::byte> bytes, std::uint64_t version, const Shape& shape) {
+    const Recovered r = recover(GetParam(), bytes, shape);
+    ASSERT_TRUE(r.status.ok()) << r.status.message();
+    ASSERT_TRUE(r.problems.empty() || r.problems.front().find("heap_used") != std::string::npos)
+        << r.problems.front();
+    std::array<PlainSlot, slots> plain;
+    std::uint64_t found = 0;
+    std::memcpy(plain.data(), r.state.root.data(), sizeof plain);
+    std::memcpy(&found, r.state.root.data() + sizeof plain, 8);
+    ASSERT_GE(found, version) << "an acknowledged transaction is lost";
+    // Each stamp is drawn once, so it says which block a slot has.
+    std::map<std::uint64_t, const std::vector<std::byte>*> by_stamp;
+    for (const auto& [offset, block] : r.state.blocks) {
+      std::uint64_t stamp = 0;
+      std::memcpy(&stamp, block.data(), 8);
+      by_stamp[stamp] = &block;
+    }
+    for (const PlainSlot& s : plain) {
+      if (s.stamp == 0) continue;
+      ASSERT_TRUE(by_stamp.contains(s.stamp)) << "block " << s.stamp << " is lost";
+      const std::vector<std::byte>& block = *by_stamp[s.stamp];
+      ASSERT_GE(block.size(), s.bytes);
+      each_word(s.bytes, [&](std::uint64_t i) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, block.data() + i * 8, 8);
+        ASSERT_EQ(s.stamp + i, word) << "word " << i << " of block " << s.stamp;
+      });
+    }
+  }
+  static void run(Shape shape, unsigned each) {
+    each = each / heavy(GetParam()) + 10;
+    shape.max_data_bytes = 48 * pool::chunk_bytes;
+    auto rig = open_rig<Blocks>(GetParam(), shape);
+    std::atomic<std::uint64_t> acknowledged{0};
+    std::atomic<bool> working{true};
+    std::atomic<unsigned> fences{0};
+    std::vector<Image> images;
+    std::mutex mutex;
+    std::atomic<std::uint64_t> given{0};
+    std::mt19937_64 choice(3);
+    const unsigned every = std::max(1U, each / 5) * heavy(GetParam());
+    rig.medium->set_fence_hooks(
+        [&] {
+          if (++fences % every != 0) return;
+          Image image{{}, acknowledged};  // read before the image is taken: it stays true
+          image.bytes = rig.medium->durable_image();
+          Image mixed = image;
+          const std::vector<std::byte> now = rig.medium->current_image();
+          const bool one_moment = rig.medium->durable_image() == image.bytes;
+          const std::lock_guard lock(mutex);
+          if (images.size() >= 60) return;
+          // Of each line that is not durable, either what is durable of it or all that was stored.
+          for (std::size_t at = 0; at + 64 <= std::min(mixed.bytes.size(), now.size()); at += 64)
+            if (choice() % 2 == 0) std::memcpy(&mixed.bytes[at], &now[at], 64);
+          images.push_back(std::move(image));
+          // Otherwise a line may have become durable between the two.
+          if (one_moment) images.push_back(std::move(mixed));
+        },
+        {});
+    in_threads(2, [&](int t) {
+      if (t == 1) {
+        while (working) given += rig.pool.trim().bytes;
+        return;
+      }
+      std::mt19937_64 random(11);
+      std::uint64_t stamp = 0;
+      for (unsigned i = 0; i < each || (given == 0 && i < 100 * each); ++i) {
+        const std::size_t at = random() % slots;
+        const std::uint64_t bytes = random_size(random);
+        stamp += 100000;  // more than a block has words
+        auto receipt = rig.pool.update([&](auto& tx, Blocks& r) {
+          Slot& s = r.slot[at];
+          if (tx.read(s.at) != nullptr)
+            drop(tx, s);
+          else
+            make(tx, s, bytes, stamp);
+          return ++tx(r.version);
+        });
+        receipt.wait();
+        acknowledged = receipt.value();
+      }
+      working = false;
+    });
+    rig.medium->set_fence_hooks({}, {});
+    EXPECT_GT(given, 0U);
+    EXPECT_FALSE(images.empty());
+    for (const Image& image : images) {
+      judge(image.bytes, image.version, shape);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+};
+ENGINE_SUITE(TrimCrashes, durable_isolating_ones);
+
+TEST_P(TrimCrashes, EveryImageHasWhatWasAcknowledged) { run(Shape(), 200 / scale); }
+TEST_P(TrimCrashes, AFile) {
+  Shape shape;
+  shape.like_a_file = true;
+  shape.ring_bytes = 1 << 20;
+  run(shape, 150 / scale);
+}
+
+}  // namespace
+}  // namespace perdure::test
