@@ -412,6 +412,7 @@ class TreeReader {
       if (made == nullptr) return nullptr;
       Layout inner = made->element();
       inner.own_order = inner.own_order || word == "less";
+      inner.own_hash = inner.own_hash || word == "hash";
       inner.text.clear();
       return &tree_.nodes_.emplace_back(std::move(inner));
     }
@@ -646,9 +647,13 @@ class TreeReader {
       const auto end = std::min(left_.find_first_of(":,>"), left_.size());
       const std::string_view part = left_.substr(0, end);
       left_.remove_prefix(end);
-      // The members' types follow where one has an order of its own: first_part() looks itself.
-      if (take(':'))
+      // The members' types follow where one has an order or a hash of its own.
+      std::string_view marks;
+      if (take(':')) {
+        const std::string_view from = left_;
         for (skip(); take('!'); skip()) (void)take_number();
+        marks = from.substr(0, from.size() - left_.size());
+      }
       constexpr std::string_view dropped = "dropped ";
       const std::string_view was =
           part.starts_with(dropped) ? part.substr(dropped.size()) : part;  // its map stays
@@ -657,6 +662,7 @@ class TreeReader {
       const std::string_view word = was.substr(0, space), name = was.substr(space + 1);
       std::vector<const Layout*> found_by;
       if (!members_of(row, name, found_by)) return nullptr;
+      if (!marks.empty()) mark(found_by, marks, depth);
       Layout* const by = part_map(word, found_by, address);
       if (by == nullptr) return nullptr;
       made.parts.push_back({std::string(part), by, table_part_bytes * made.parts.size()});
@@ -680,6 +686,23 @@ class TreeReader {
       types.push_back(member->type);
       if (end == names.size()) return true;
       names.remove_prefix(end + 1);
+    }
+  }
+
+  /// Replaces members' types by those of a text with marks: that of one member; of several, the
+  /// marks of all are given to each, so that none is taken for ordered or hashed by its parts.
+  void mark(std::vector<const Layout*>& members, std::string_view text, unsigned depth) {
+    if (members.size() == 1) {
+      const std::string_view rest = std::exchange(left_, text);
+      members.front() = &type(depth + 1);
+      left_ = rest;
+      return;
+    }
+    for (const Layout*& member : members) {
+      Layout marked = *member;
+      marked.own_order = marked.own_order || text.find("less<") != std::string_view::npos;
+      marked.own_hash = marked.own_hash || text.find("hash<") != std::string_view::npos;
+      member = &tree_.nodes_.emplace_back(std::move(marked));
     }
   }
 
