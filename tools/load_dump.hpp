@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// load_dump: `perdure load --schema SCHEMA POOL DUMP`, of which cmd_load.cpp reads the command line.
-// Not thread-safe.
+// load_dump: `perdure load --schema SCHEMA POOL DUMP`, of which cmd_load.cpp reads the command
+// line. Not thread-safe.
 #pragma once
 
 #include <string>
@@ -17,7 +17,8 @@ struct DumpToLoad {
   bool lines = false;  ///< of `perdure dump --jsonl`
 };
 
-/// Makes the pool of a dump, "-" for standard input. Returns the exit status. Throws perdure::error.
+/// Makes the pool of a dump, "-" for standard input. Returns the exit status. Throws
+/// perdure::error.
 int load_dump(App& app, const PoolArguments& pool, const DumpToLoad& dump, const std::string& file,
               const std::string& progress);
 

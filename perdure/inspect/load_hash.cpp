@@ -8,6 +8,7 @@
 // were met before would have to be in it. Where an order fits to such segments, a walk over the
 // loaded map meets it again; any other order gives a map of all its segments.
 #include <bit>
+#include <unordered_map>
 
 #include "perdure/inspect/load_entries.hpp"
 
@@ -59,12 +60,30 @@ bool HashEntries::as_walked(std::vector<std::uint64_t>& segment_of) const {
 void HashEntries::segment(std::vector<std::uint64_t>& directory, std::uint64_t index,
                           std::size_t from, std::size_t to) {
   std::vector<std::uint64_t> heads(map_.count);
+  std::unordered_map<std::uint64_t, Address> by_hash;
   for (std::size_t i = to; i-- > from;) {  // the last one of a chain first
+    const auto other = by_hash.emplace(nodes_[i].hash, nodes_[i].at);
+    if (!other.second && same_key(other.first->second, nodes_[i].at))
+      loader_.wrong("a key twice, in segment " + std::to_string(index),
+                    "each key once");  // HASHMAP-3
     Address& head = heads[bucket(nodes_[i].hash)];
     if (head != 0) store().write(nodes_[i].at, &head, sizeof head);
     head = nodes_[i].at;
   }
   directory[index] = store().add(heads.data(), 8 * heads.size());
+}
+
+bool HashEntries::same_key(Address a, Address b) const {
+  const Layout& key = map_.element();
+  std::vector<std::byte> one(stride(key)), other(stride(key));
+  store().read(one.data(), a + map_.key_at, one.size());
+  store().read(other.data(), b + map_.key_at, other.size());
+  if (!sorts(key)) return one == other;
+  bool same = false;
+  store().view([&](value::Reader& reader) {
+    same = sort_key(key, one.data(), reader) == sort_key(key, other.data(), reader);
+  });
+  return same;
 }
 
 void HashEntries::finish(std::byte* image) {

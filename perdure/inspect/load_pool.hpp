@@ -2,9 +2,9 @@
 //
 // load_pool: makes a pool of a layout text and of what Dump wrote of one.
 //
-// The pool is made as PATH.loading and gets its name when it is whole, was checked and was closed in
-// order, by a link that replaces nothing; a failure removes it. What a killed load leaves is named
-// PATH.loading, and the next load of that path removes it.
+// The pool is made as PATH.loading and gets its name when it is whole, was checked and was closed
+// in order, by a link that replaces nothing; a failure removes it. What a killed load leaves is
+// named PATH.loading, and the next load of that path removes it.
 // Thread safety: any thread; one load per path at a time, of whatever process.
 // LOADED-1: a file of the name PATH is whole: the pool's bytes are durable before its name is.
 #pragma once
@@ -37,10 +37,10 @@ struct LoadedPool {
   Stats stats = {};
 };
 
-/// Makes the pool `path`. Throws error(exists) where there is a file of that name, error(busy) while
-/// another process loads it, error(unsupported) with the names of the fields that a dump does not
-/// say enough of, error(invalid) where the dump does not fit the schema, and what opening a pool
-/// and transactions throw. Except where the machine fails, nothing is left then.
+/// Makes the pool `path`. Throws error(exists) where there is a file of that name, error(busy)
+/// while another process loads it, error(unsupported) with the names of the fields that a dump does
+/// not say enough of, error(invalid) where the dump does not fit the schema, and what opening a
+/// pool and transactions throw. Except where the machine fails, nothing is left then.
 [[nodiscard]] LoadedPool load_pool(const std::string& path, const LoadOptions& options,
                                    JsonReader& in);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What load_pool makes of the dump of values that JSON can't carry, and of objects behind pointers and hooks: the same dump, and a pool
-// whose program finds its data, passes its own check() and goes on.
+// What load_pool makes of the dump of values that JSON can't carry, and of objects behind pointers
+// and hooks: the same dump, and a pool whose program finds its data, passes its own check() and
+// goes on. And what it refuses.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -199,6 +200,9 @@ TEST(Load, RefusesWhatADumpDoesNotSay) {
   expect(R"({"n": 1, "names": {}, "n": 1})", "found the member 'n'");
   expect(R"({"n": 1, "names": {"b": 1, "a": 2}})", "a key is out of order");
   expect(R"({"n": 1, "names": {"a": 1, "a": 2}})", "a key is out of order");
+  EXPECT_NE(message("m: hash_map<string,u8,128>/1 @0 64\n", R"({"m": {"a": 1, "b": 2, "a": 3}})")
+                .find("a key twice"),
+            std::string::npos);
   expect(R"({"n": 1, "names": {"$a": 1}})", "another $ before it");
   expect(R"({"n": 1, "names": {}} 7)", "the end of the document");
   expect(R"({"n": 1, "names": {})", "the end of the file");
