@@ -97,7 +97,7 @@ class HashEntries final : public LoadEntries {
   [[nodiscard]] std::byte* bytes() { return reinterpret_cast<std::byte*>(node_.data()); }
   [[nodiscard]] std::uint64_t bucket(std::uint64_t hash) const;
   [[nodiscard]] bool same_key(Address a, Address b) const;
-  [[nodiscard]] bool as_walked(std::vector<std::uint64_t>& segment_of) const;
+  [[nodiscard]] bool as_walked(unsigned most_bits, std::vector<std::uint64_t>& segment_of) const;
   void segment(std::vector<std::uint64_t>& directory, std::uint64_t index, std::size_t from,
                std::size_t to);
 

@@ -15,8 +15,9 @@
 namespace perdure::inspect {
 namespace {
 
-/// The bits of a segment's number that are tried: 16 million segments.
-constexpr unsigned most_bits = 24;
+/// The bits of a segment's number that are tried: 16 million segments. Of a map that has not lost
+/// most of its entries, fewer are enough, and a small map takes little memory.
+constexpr unsigned all_bits = 24, more_than_entries = 8;
 constexpr std::uint64_t segments_at_once = 8192;
 
 }  // namespace
@@ -35,7 +36,8 @@ std::uint64_t HashEntries::bucket(std::uint64_t hash) const {
   return map_.count == 1 ? 0 : hash >> (64 - std::countr_zero(map_.count));
 }
 
-bool HashEntries::as_walked(std::vector<std::uint64_t>& segment_of) const {
+bool HashEntries::as_walked(unsigned most_bits, std::vector<std::uint64_t>& segment_of) const {
+  segment_of.clear();
   std::vector<bool> met(std::size_t{1} << most_bits);
   std::uint64_t here = 0, last = 0;  // the segment, and the bucket of the node before
   for (const Node& node : nodes_) {
@@ -92,7 +94,9 @@ void HashEntries::finish(std::byte* image) {
   while (segments * map_.count < nodes_.size()) segments += std::min(segments, segments_at_once);
   std::vector<std::uint64_t> segment_of;
   segment_of.reserve(nodes_.size());
-  const bool walked = as_walked(segment_of);
+  const auto few =
+      std::min(all_bits, static_cast<unsigned>(std::bit_width(nodes_.size())) + more_than_entries);
+  const bool walked = as_walked(few, segment_of) || as_walked(all_bits, segment_of);
   if (walked) {
     segments = std::max(segments, std::bit_ceil(segment_of.back() + 1));
   } else {
