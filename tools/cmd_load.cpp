@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure load POOL FILE`: the command line, the summary and the errors around Loader.
+// `perdure load POOL FILE`: the command line, the summary and the errors around Loader. With
+// --schema the file is a dump (load_dump.hpp).
 #include <fmt/format.h>
 
 #include <chrono>
@@ -13,6 +14,7 @@
 
 #include "tools/command.hpp"
 #include "tools/json.hpp"
+#include "tools/load_dump.hpp"
 #include "tools/loader.hpp"
 #include "tools/progress.hpp"
 #include "tools/store_pool.hpp"
@@ -24,6 +26,7 @@ namespace {
 struct Arguments {
   PoolArguments pool;
   LoadOptions load;
+  DumpToLoad dump;
   std::string key, delimiter, quote, comment, durability = "async", progress = "auto";
   bool header = false, no_header = false;
 } arguments;
@@ -99,6 +102,10 @@ void print_text(const LoadResult& result, const Json& j) {
 
 int run(App& app) {
   LoadOptions& load = arguments.load;
+  if (!arguments.dump.schema.empty())
+    return load_dump(app, arguments.pool, arguments.dump, load.file, arguments.progress);
+  if (arguments.dump.lines)
+    throw UsageError("--jsonl says how a dump was written: it needs --schema SCHEMA");
   const auto given = [](const std::string& text) {
     return text.empty() ? std::optional<std::string>() : std::optional(text);
   };
@@ -155,18 +162,29 @@ int run(App& app) {
 
 void add_load(App& app) {
   auto sub = app.add(
-      "load", "load a TSV, CSV or Debian control file; goes on where an earlier load was cut",
+      "load",
+      "load a TSV, CSV or Debian control file; goes on where an earlier load was cut. Or, with "
+      "--schema, make a new pool of any program from a dump",
       "perdure load --key id people.perdure people.csv");
   arguments.pool.add_to(sub);
   arguments.pool.add_creation_to(sub);
-  sub.option("FILE", arguments.load.file, "the text file").required();
-  sub.option("--format", arguments.load.spec.format, "auto, tsv, csv or control")
-      .one_of({"auto", "tsv", "csv", "control"})
-      .show_default();
-  sub.option(
+  sub.option("FILE", arguments.load.file,
+             "the text file; with --schema what `perdure dump` wrote, - for standard input")
+      .required();
+  Option schema = sub.option("--schema", arguments.dump.schema,
+                             "FILE is a dump; this file, of `perdure schema --text`, says which "
+                             "fields and containers the new pool has");
+  sub.flag("--jsonl", arguments.dump.lines, "with --schema: the dump is one of --jsonl");
+  const Option format =
+      sub.option("--format", arguments.load.spec.format, "auto, tsv, csv or control")
+          .one_of({"auto", "tsv", "csv", "control"})
+          .show_default();
+  schema.excludes(format);
+  const Option key = sub.option(
       "--key", arguments.key,
       "the key's column (name, or number from 1) or control field; several: separated by commas "
       "(default: 1, or Package,Version,Architecture)");
+  schema.excludes(key);
   sub.option(
       "--delimiter", arguments.delimiter,
       "what separates columns: one character, or tab (default: by the format and the first line)");

@@ -3,11 +3,15 @@
 // `perdure schema POOL`: which fields, containers and structs a pool has, from its layout text.
 // Read-only.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "perdure/api/erased.hpp"
 #include "perdure/inspect/dump.hpp"
+#include "perdure/pool/catalog.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "tools/command.hpp"
 #include "tools/inspected_pool.hpp"
 #include "tools/json.hpp"
@@ -23,7 +27,7 @@ using inspect::Member;
 
 struct Arguments {
   PoolArguments pool;
-  bool count = false;
+  bool count = false, text = false;
 } arguments;
 
 const char* word(Kind kind) {
@@ -166,7 +170,26 @@ void print(const Json& j, const std::string& name, unsigned indent) {
       print(j["alternatives"][i], std::to_string(i), indent + 1);
 }
 
+/// The layout text, as `perdure load --schema` reads it.
+int write_text(App& app) {
+  InspectedPool opened(arguments.pool);
+  const pool::OpenPool& file = opened.pool().file();
+  const std::vector<std::string> texts =
+      pool::read_catalog(file.path(), file.header(), file.view()).value().layouts;
+  if (texts.empty())
+    throw error(failure(Code::unsupported, arguments.pool.path,
+                        "a pool without a catalog, whose layout text has no names of fields",
+                        "a pool with a catalog",
+                        "`perdure schema` without --text shows its fields"));
+  if (app.json)
+    print_json({{"pool", arguments.pool.path}, {"text", texts.front()}});
+  else
+    write_all(STDOUT_FILENO, texts.front(), "standard output");
+  return exit_ok;
+}
+
 int run(App& app) {
+  if (arguments.text) return write_text(app);
   InspectedPool pool(arguments.pool);
   Json answer;
   pool.view([&](inspect::Walker& walker, const inspect::Source& source) {
@@ -194,7 +217,10 @@ void add_schema(App& app) {
   auto sub = app.add("schema", "show the fields, containers and structs of any pool",
                      "perdure schema --count sessions.perdure");
   arguments.pool.add_to(sub);
-  sub.flag("--count", arguments.count, "show how many elements the containers have");
+  const Option count =
+      sub.flag("--count", arguments.count, "show how many elements the containers have");
+  sub.flag("--text", arguments.text, "write the layout text, which `perdure load --schema` reads")
+      .excludes(count);
   sub.runs(run);
 }
 

@@ -99,11 +99,11 @@ class IndexEntries final : public Visitor {
   const unsigned depth_;
 };
 
-bool has_elements(const Layout& type) {
+}  // namespace
+
+bool has_elements(const Layout& type) noexcept {
   return type.is_container() && type.kind != Kind::string && type.kind != Kind::box;
 }
-
-}  // namespace
 
 template <class F>
 void Dump::guarded(const std::string& field, F&& f) {
@@ -198,13 +198,25 @@ void Dump::pointer(const Layout* target, Address to) {
     open_.emplace_back(to, target);
 }
 
+void Dump::hook(Address at) {
+  const auto list = walker_.read<Address>(at + 16);
+  if (list == 0) return out_.token("null");
+  out_.begin_object();
+  out_.key("$ptr");
+  out_.token(std::to_string(list - walker_.mapped()));
+  out_.key("$hook");
+  out_.token(std::to_string(at - walker_.mapped()));
+  out_.end();
+}
+
 void Dump::unknown(const Layout& type, Address at) {
   out_.begin_object();
   out_.key("?");
   out_.text(type.text.empty() ? "unknown" : type.text);
   out_.key("bytes");
   out_.token(std::to_string(type.size));
-  if (type.size != 0 && type.size <= 64) {
+  if (type.size != 0 && (type.size <= 64 || !type.leads)) {
+    if (type.size > walker_.data_bytes()) Walker::damaged("an object", "one in the pool");
     std::string bytes(type.size, '\0');
     walker_.read_bytes(bytes.data(), at, type.size);
     out_.key("$hex");
@@ -308,7 +320,7 @@ void Dump::value(const Layout& type, Address at, unsigned depth) {
       if (depth > 60) return pointer(&type.element(), block);
       return value(type.element(), block, depth + 1);
     }
-    case Kind::hook: return pointer(nullptr, walker_.read<Address>(at + 16));
+    case Kind::hook: return hook(at);
     case Kind::elsewhere: return pointer(nullptr, at);
     case Kind::pointer:
       return pointer(type.parts.empty() ? nullptr : &type.element(), walker_.read<Address>(at));

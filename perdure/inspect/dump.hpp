@@ -57,6 +57,7 @@ class Dump {
   void members(const Layout& structure, Address at, unsigned depth);
   void map_key(Address at);
   void unknown(const Layout& type, Address at);
+  void hook(Address at);
   void pointer(const Layout* target, Address to);
   void objects_as_lines();
   template <class F>
@@ -70,6 +71,9 @@ class Dump {
   std::unordered_set<Address> reached_;
   std::vector<std::string> damage_;
 };
+
+/// Whether lines() writes one line for each of its elements.
+[[nodiscard]] bool has_elements(const Layout& type) noexcept;
 
 /// The name of a member in a document: its number where it has no name.
 [[nodiscard]] std::string name_of(const Member& member, std::size_t index);

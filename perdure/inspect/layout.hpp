@@ -82,6 +82,7 @@ struct Layout {
   bool reversed = false;                                   ///< ordered the other way round
   bool named = false;       ///< a structure whose text has names; without a catalog: an image
   bool own_order = false;   ///< a key whose class has an operator<, where the text says so
+  bool own_hash = false;    ///< a key whose class has a perdure::hash, where the text says so
   std::uint64_t shape = 0;  ///< of a record's or a table row's structure
   /// An array's number of elements, a map's entries per node, a hash_map's buckets per segment.
   std::uint64_t count = 0;

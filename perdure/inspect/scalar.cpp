@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/inspect/scalar.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -9,6 +10,8 @@
 #include <limits>
 
 #include "perdure/api/hash.hpp"
+#include "perdure/inspect/json.hpp"
+#include "perdure/inspect/json_reader.hpp"
 #include "perdure/value/order.hpp"
 
 namespace perdure::inspect {
@@ -44,7 +47,15 @@ template <class F>
 ScalarText floating(const unsigned char* bytes) {
   F value;
   std::memcpy(&value, bytes, sizeof value);
-  if (std::isnan(value)) return {"NaN", true};
+  if (std::isnan(value)) {
+    // There are many; the bits tell them apart.
+    const F usual = std::numeric_limits<F>::quiet_NaN();
+    constexpr std::size_t n = sizeof(F) == 16 ? 10 : sizeof(F);  // long double: what has a meaning
+    if (std::memcmp(&value, &usual, n) == 0) return {"NaN", true};
+    std::string text = "NaN:";
+    for (std::size_t i = n; i-- > 0;) text += hex_of({reinterpret_cast<const char*>(bytes) + i, 1});
+    return {text, true};
+  }
   if (std::isinf(value)) return {value < 0 ? "-Infinity" : "Infinity", true};
   char text[64];
   const auto end = std::to_chars(text, text + sizeof text, value);
@@ -141,6 +152,13 @@ bool parse_floating(std::string_view text, unsigned char* bytes) {
   F value = 0;
   if (text == "NaN") {
     value = std::numeric_limits<F>::quiet_NaN();
+  } else if (text.starts_with("NaN:")) {
+    constexpr std::size_t n = sizeof(F) == 16 ? 10 : sizeof(F);
+    std::string bits;
+    if (!bytes_of_hex(text.substr(4), bits) || bits.size() != n) return false;
+    std::reverse(bits.begin(), bits.end());
+    std::memcpy(&value, bits.data(), n);
+    if (!std::isnan(value)) return false;
   } else if (text == "Infinity" || text == "-Infinity") {
     value = text.front() == '-' ? -std::numeric_limits<F>::infinity()
                                 : std::numeric_limits<F>::infinity();
@@ -148,7 +166,7 @@ bool parse_floating(std::string_view text, unsigned char* bytes) {
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (problem != std::errc{} || end != text.data() + text.size()) return false;
   }
-  std::memcpy(bytes, &value, sizeof value);
+  std::memcpy(bytes, &value, sizeof(F) == 16 ? 10 : sizeof value);
   return true;
 }
 
@@ -176,8 +194,9 @@ bool scalar_bytes(const Layout& type, std::string_view text, unsigned char* byte
     return true;
   }
   if (type.number == value::Number::floating)
-    return type.size == 4 ? parse_floating<float>(text, bytes)
-                          : type.size == 8 && parse_floating<double>(text, bytes);
+    return type.size == 4   ? parse_floating<float>(text, bytes)
+           : type.size == 8 ? parse_floating<double>(text, bytes)
+                            : parse_floating<long double>(text, bytes);
   std::optional<Wide> value = parse_integer(text);
   if (!value && (type.meaning == Meaning::time || type.meaning == Meaning::local))
     value = parse_iso(type, text);

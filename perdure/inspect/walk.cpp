@@ -146,7 +146,7 @@ std::uint64_t Walker::count(const Layout& container, Address at) {
 Layout Walker::first_part(const Layout& table, Address at) {
   Layout part = *table.parts[1].type;
   if (part.kind != Kind::hash_map || part.element().kind != Kind::structure ||
-      is_tuple(part.element()))
+      is_tuple(part.element()) || !part.keeps_hash)
     return part;
   // Keys that are structs of numbers lie as their bytes if they have an operator<, and then without
   // their hash. A row's shape shows which.

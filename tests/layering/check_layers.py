@@ -41,7 +41,7 @@ LAYERS = {
     "evolve": (7, ("base", "api", "value"),
                "version 2 of a program: what changes in a pool, and the program's steps"),
     "inspect": (8, ("base", "pool", "api", "value"),
-                "a pool of any program, read by its layout text at run time"),
+                "a pool of any program, read by its layout text at run time, or made from a dump"),
 }
 # Folders beside perdure/, each a target of its own over the library: what it may include of
 # perdure/, what it is. Nothing in perdure/ includes from them.
