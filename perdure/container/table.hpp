@@ -82,8 +82,8 @@ class alignas(64) table {
   [[nodiscard]] bool contains(Tx& tx, key_arg key) const {
     return parts_.first.rows.contains(tx, key);
   }
-  /// A copy of the key's row; nothing where there is none. It is const, so that a change of the copy
-  /// which was meant for the row, `find(tx, key)->member = 1`, does not compile: use update().
+  /// A copy of the key's row; nothing where there is none. It is const: a change of the copy which
+  /// was meant for the row, `find(tx, key)->member = 1`, does not compile. Use update().
   template <class Tx>
   [[nodiscard]] const std::optional<T> find(Tx& tx, key_arg key) const {
     return copy(tx, parts_.first.rows.find(tx, key));
