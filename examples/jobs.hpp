@@ -16,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace jobs {
@@ -60,10 +59,8 @@ class Queue {
   std::uint64_t add(std::string_view task, Time due) {
     return pool_
         .update([&](auto& tx, Root& root) {
-          const std::uint64_t id = tx(root.added) + 1;
-          tx(root.added) = id;
-          root.jobs.insert(tx, {id, std::string(task), due, 0, {}});
-          return id;
+          tx(root.added) += 1;
+          return root.jobs.add(tx, {0, std::string(task), due, 0, {}});
         })
         .value();
   }
@@ -71,15 +68,13 @@ class Queue {
   Taken take(Time now) {
     return pool_
         .update([&](auto& tx, Root& root) -> Taken {
-          for (Job job : root.jobs.template ordered<&Job::due>(tx)) {
-            if (now < job.due) return {{}, job.due};
-            if (job.tries < policy_.max_tries) {
-              job.due = now + policy_.lease;
-              ++job.tries;
-              root.jobs.put(tx, job);
-              return {job, {}};
+          for (auto job : root.jobs.ordered<&Job::due>(tx)) {
+            if (now < job->due) return {{}, job->due};
+            if (job->tries < policy_.max_tries) {
+              root.jobs.update(tx, job, [&](Job& j) { j.due = now + policy_.lease, ++j.tries; });
+              return {job.value(), {}};
             }
-            bury(tx, root, std::move(job), "its last lease ended");
+            bury(tx, root, job->id, "its last lease ended");
           }
           return {};
         })
@@ -89,9 +84,11 @@ class Queue {
   bool finish(const Job& job) {
     return pool_
         .update([&](auto& tx, Root& root) {
-          if (!holds(tx, root, job)) return false;
+          const auto row = root.jobs.at(tx, job.id);
+          if (!held(row, job)) return false;
           tx(root.done) += 1;
-          return root.jobs.erase(tx, job.id);
+          root.jobs.erase(tx, *row);
+          return true;
         })
         .value();
   }
@@ -100,11 +97,12 @@ class Queue {
   bool fail(const Job& job, std::string_view error, Time now) {
     return pool_
         .update([&](auto& tx, Root& root) {
-          if (!holds(tx, root, job)) return false;
+          const auto row = root.jobs.at(tx, job.id);
+          if (!held(row, job)) return false;
           if (job.tries >= policy_.max_tries) {
-            bury(tx, root, job, error);
+            bury(tx, root, job.id, error);
           } else {
-            root.jobs.update(tx, job.id, [&](Job& j) {
+            root.jobs.update(tx, *row, [&](Job& j) {
               j.due = now + policy_.retry_after;
               j.errors.emplace_back(error);
             });
@@ -117,7 +115,7 @@ class Queue {
   std::vector<Job> dead() {
     return pool_.view([](auto& tx, const Root& root) {
       std::vector<Job> found;
-      for (auto job : root.dead.template ordered<&Job::id>(tx)) found.push_back(job.value());
+      for (auto job : root.dead.ordered<&Job::id>(tx)) found.push_back(job.value());
       return found;
     });
   }
@@ -130,13 +128,12 @@ class Queue {
 
  private:
   // Whether the job is still the worker's: each take counts as a try.
-  static bool holds(auto& tx, const Root& root, const Job& job) {
-    const auto found = root.jobs.at(tx, job.id);
-    return found && (*found)[&Job::tries] == job.tries;
+  static bool held(const auto& row, const Job& job) {
+    return row && (*row)[&Job::tries] == job.tries;
   }
-  static void bury(auto& tx, Root& root, Job job, std::string_view error) {
+  static void bury(auto& tx, Root& root, std::uint64_t id, std::string_view error) {
+    Job job = root.jobs.take(tx, id).value();
     job.errors.emplace_back(error);
-    root.jobs.erase(tx, job.id);
     root.dead.insert(tx, job);
   }
 

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,28 +61,31 @@ struct Root {
       asks;
 };
 
-class Book {
+// A book whose root and orders have at least the fields of those above.
+template <class Root, class Order>
+class BookOf {
  public:
-  explicit Book(const std::string& path, const perdure::Options& options = {})
+  explicit BookOf(const std::string& path, const perdure::Options& options = {})
       : pool_(perdure::Pool<Root>::open(path, options)) {}
 
   Placed place(Side side, std::string_view owner, Price price, std::uint32_t quantity) {
+    return place(side, Order{0, price, quantity, std::string(owner)});
+  }
+  // Places an order, which gets its id.
+  Placed place(Side side, const Order& order) {
     return pool_
         .update([&](auto& tx, Root& root) {
-          Placed out{tx(root.last_id) + 1, quantity, {}};
+          Placed out{tx(root.last_id) + 1, order.quantity, {}};
           tx(root.last_id) = out.id;
-          tx(root.entered) += quantity;
-          if (side == Side::buy)
-            match(tx, root, root.asks, std::numeric_limits<Price>::min(), price + 1, out);
-          else
-            match(tx, root, root.bids, std::numeric_limits<Price>::max(), price - 1, out);
-          const Order rest{out.id, price, out.resting, std::string(owner)};
-          if (out.resting != 0) {
-            if (side == Side::buy)
-              root.bids.insert(tx, rest);
-            else
-              root.asks.insert(tx, rest);
-          }
+          tx(root.entered) += order.quantity;
+          const auto match_and_rest = [&](auto& others, auto& own) {
+            match(tx, root, others, order.price, out);
+            Order rest = order;
+            rest.id = out.id, rest.quantity = out.resting;
+            if (rest.quantity != 0) own.insert(tx, rest);
+          };
+          side == Side::buy ? match_and_rest(root.asks, root.bids)
+                            : match_and_rest(root.bids, root.asks);
           return out;
         })
         .value();
@@ -97,7 +99,7 @@ class Book {
         .value();
   }
   // The orders of an owner: bids, then asks, oldest first.
-  std::vector<Order> orders_of(const std::string& owner) {
+  std::vector<Order> orders_of(std::string_view owner) {
     return pool_.view([&](auto& tx, const Root& root) {
       std::vector<Order> found;
       for (auto o : root.bids.template by<&Order::owner>(tx, owner)) found.push_back(o.value());
@@ -123,29 +125,28 @@ class Book {
   auto& pool() { return pool_; }
 
  private:
-  // Fills `out` from the orders of the other side, the best price first, up to `beyond`.
-  static void match(auto& tx, Root& root, auto& side, Price best, Price beyond, Placed& out) {
-    for (auto order : side.template range<&Order::price>(tx, best, beyond)) {
+  // Fills `out` from the orders of the other side, the best price first, up to `worst`.
+  static void match(auto& tx, Root& root, auto& side, Price worst, Placed& out) {
+    for (auto order : side.template range<&Order::price>(tx, perdure::through(worst))) {
       if (out.resting == 0) break;
       const std::uint32_t there = order[&Order::quantity], filled = std::min(there, out.resting);
-      const Fill fill{order[&Order::id], order[&Order::price], filled};
-      out.fills.push_back(fill);
+      out.fills.push_back({order[&Order::id], order[&Order::price], filled});
       out.resting -= filled;
       tx(root.traded) += filled;
       if (filled == there)
-        side.erase(tx, fill.id);
+        side.erase(tx, order);
       else
-        side.update(tx, fill.id, [&](Order& o) { o.quantity -= filled; });
+        side.update(tx, order, [&](Order& o) { o.quantity -= filled; });
     }
   }
   static bool cancel_in(auto& tx, Root& root, auto& side, std::uint64_t id) {
-    const auto order = side.at(tx, id);
-    if (!order) return false;
-    tx(root.cancelled) += (*order)[&Order::quantity];
-    return side.erase(tx, id);
+    const auto order = side.take(tx, id);
+    if (order) tx(root.cancelled) += order->quantity;
+    return order.has_value();
   }
 
   perdure::Pool<Root> pool_;
 };
+using Book = BookOf<Root, Order>;
 
 }  // namespace book

@@ -59,6 +59,8 @@ class live_cursor {
 
  protected:
   [[nodiscard]] const void* container() const noexcept { return container_; }
+  /// Makes this a cursor of another container, or of none.
+  void move_to(const void* container) noexcept { container_ = container; }
 
  private:
   void enter() noexcept {

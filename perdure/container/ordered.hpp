@@ -17,6 +17,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "perdure/container/bound.hpp"
 #include "perdure/container/key_bound.hpp"
 #include "perdure/container/live_cursor.hpp"
 #include "perdure/container/ordered_range.hpp"
@@ -157,6 +158,8 @@ class ordered {
     using key_type = K;
     /// Where a range begins or ends.
     using bound_type = key_bound<K>;
+    /// The map's address.
+    using live_cursor::container;
     /// A cursor of no map.
     cursor() : live_cursor(nullptr, false) {}
     /// Whether the cursor is at an element, or where one was erased.
@@ -308,6 +311,14 @@ class ordered {
   [[nodiscard]] auto range(Tx& tx, key_arg from, key_arg to) const {
     return range_as<pair_of>(tx, from, to);
   }
+  /// The elements from one bound on, up to one, or between two (bound.hpp): `range(tx, after(k))`,
+  /// `range(tx, through(key))`, `range(tx, from(key), through(other))`.
+  template <class Tx, range_bound... Bounds>
+  [[nodiscard]] auto range(Tx& tx, const Bounds&... bounds) const
+    requires(bounds_a_range<Bounds...>)
+  {
+    return range_in<pair_of>(tx, bounds...);
+  }
   /// The same, with other elements than pairs of key and value.
   template <class Element, class Tx>
   [[nodiscard]] auto range_as(Tx& tx, key_arg from, key_arg to) const {
@@ -316,13 +327,26 @@ class ordered {
     return ordered_range<Tx, cursor, Element>(
         tx, first, first && first.below(tx, to) ? lower_bound(tx, to) : first, K(from), K(to));
   }
-  /// The same, between bounds.
+  /// The same, of one bound or two.
+  template <class Element, class Tx, class First, class... Second>
+  [[nodiscard]] auto range_in(Tx& tx, const First& first, const Second&... second) const {
+    if constexpr (sizeof...(Second) == 1)
+      return range_between<Element>(tx, bound_of(first), bound_of(second...));
+    else if constexpr (is_lower_bound<First>)
+      return range_between<Element>(tx, bound_of(first), {});
+    else
+      return range_between<Element>(tx, {}, bound_of(first));
+  }
+  /// The same, between bounds; nothing: the map's beginning or end.
   template <class Element, class Tx>
-  [[nodiscard]] auto range_between(Tx& tx, const key_bound<K>& from, const key_bound<K>& to) const {
-    cursor first(this, place_of(tx, from), !Tx::read_only);
-    return ordered_range<Tx, cursor, Element>(
+  [[nodiscard]] auto range_between(Tx& tx, const std::optional<key_bound<K>>& from,
+                                   const std::optional<key_bound<K>>& to) const {
+    using Range = ordered_range<Tx, cursor, Element>;
+    const cursor first = from ? cursor(this, place_of(tx, *from), !Tx::read_only) : this->begin(tx);
+    if (!to) return Range(tx, first, end(tx), from, {});
+    return Range(
         tx, first,
-        first && first.below_now(tx, to) ? cursor(this, place_of(tx, to), !Tx::read_only) : first,
+        first && first.below_now(tx, *to) ? cursor(this, place_of(tx, *to), !Tx::read_only) : first,
         from, to);
   }
   /// The elements of a map whose key, a pair or a tuple, begins with these parts.
@@ -391,19 +415,30 @@ class ordered {
   }
 
  private:
+  /// The bound that from(), after(), before() or through() made.
+  template <class Bound>
+  static key_bound<K> bound_of(const Bound& bound) {
+    static_assert(std::is_convertible_v<decltype((bound.value)), key_arg>,
+                  "perdure: the bound of a range is a key of the map");
+    return {K(static_cast<key_arg>(bound.value)), 0, bound.behind};
+  }
   /// The first element that is not before the bound.
   template <class Tx>
   [[nodiscard]] typename Tree::Place place_of(Tx& tx, const key_bound<K>& bound) const {
     if constexpr (Tree::finds_prefixes) {
       if (bound.parts != 0) return tree_.lower_bound(tx, bound);
     }
-    return tree_.lower_bound(tx, bound.key);
+    auto place = tree_.lower_bound(tx, bound.key);
+    if (bound.behind && place.there() && Key::equal(tx, place.key_field(), bound.key))
+      Tree::next(tx, place);
+    return place;
   }
   template <class Tx, class Field>
   [[nodiscard]] static bool is_below(Tx& tx, const Field& field, const key_bound<K>& bound) {
     if constexpr (Tree::finds_prefixes) {
       if (bound.parts != 0) return Key::less(tx, field, bound);
     }
+    if (bound.behind) return !Key::above(tx, field, bound.key);
     return Key::less(tx, field, bound.key);
   }
   template <class Tx>

@@ -40,7 +40,8 @@ namespace perdure {
 /// do not compile with a view's) and throw error(exists) where a row would share a unique member
 /// with another one, and error(full), error(too_big), error(out_of_memory) or std::bad_alloc where
 /// memory or log space is lacking; the transaction is then rolled back. A table may be changed in a
-/// loop over its rows, as live_cursor.hpp says of maps; a row that was erased must not be read.
+/// loop over its rows, as live_cursor.hpp says of maps; reading a row that was erased throws
+/// error(invalid).
 /// Thread safety: the transaction's.
 template <class T, class Key, class... Others>
 class alignas(64) table {
@@ -62,8 +63,9 @@ class alignas(64) table {
   using value_type = T;
   /// The type of the key.
   using key_type = typename KeyPart::type;
-  /// How a key is passed in: const K&, or std::string_view.
-  using key_arg = typename stored_key<key_type>::arg;
+  /// How a key is passed in: const K&, std::string_view, or of several members {a, b} or
+  /// std::tie(a, b), with texts as std::string_view.
+  using key_arg = typename detail::key_passed<key_type>::arg;
 
   /// The number of rows.
   template <class Tx>
@@ -80,9 +82,10 @@ class alignas(64) table {
   [[nodiscard]] bool contains(Tx& tx, key_arg key) const {
     return parts_.first.rows.contains(tx, key);
   }
-  /// A copy of the key's row; nothing where there is none.
+  /// A copy of the key's row; nothing where there is none. It is const: a change of the copy which
+  /// was meant for the row, `find(tx, key)->member = 1`, does not compile. Use update().
   template <class Tx>
-  [[nodiscard]] std::optional<T> find(Tx& tx, key_arg key) const {
+  [[nodiscard]] const std::optional<T> find(Tx& tx, key_arg key) const {
     return copy(tx, parts_.first.rows.find(tx, key));
   }
   /// The key's row, of which single fields can be read; nothing where there is none.
@@ -90,7 +93,7 @@ class alignas(64) table {
   [[nodiscard]] std::optional<detail::row_ref<T, Tx>> at(Tx& tx, key_arg key) const {
     const auto found = parts_.first.rows.find(tx, key);
     if (!found) return std::nullopt;
-    return detail::row_ref<T, Tx>(tx, *found);
+    return detail::row_ref<T, Tx>(tx, *found, &parts_.first.rows);
   }
   /// Whether there is a row of a key of several members: contains(tx, a, b).
   template <class Tx, class A, class B, class... More>
@@ -99,7 +102,8 @@ class alignas(64) table {
   }
   /// The row of a key of several members, as find(tx, key).
   template <class Tx, class A, class B, class... More>
-  [[nodiscard]] std::optional<T> find(Tx& tx, const A& a, const B& b, const More&... more) const {
+  [[nodiscard]] const std::optional<T> find(Tx& tx, const A& a, const B& b,
+                                            const More&... more) const {
     return find(tx, whole_key(a, b, more...));
   }
   /// The row of a key of several members in its transaction, as at(tx, key).
@@ -110,7 +114,7 @@ class alignas(64) table {
   /// A copy of the row whose unique members have these values; nothing where there is none:
   /// `one<&T::mail>(tx, mail)`, `one<&T::a, &T::b>(tx, a, b)`.
   template <auto... Members, class Tx>
-  [[nodiscard]] std::optional<T> one(Tx& tx, const detail::member_type<Members>&... values) const {
+  [[nodiscard]] const std::optional<T> one(Tx& tx, detail::look_up_arg<Members>... values) const {
     const auto& part = this->part<Members...>();
     using Part = std::remove_cvref_t<decltype(part)>;
     static_assert(Part::is_unique && detail::finds_by<Part, Members...>,
@@ -122,7 +126,7 @@ class alignas(64) table {
   /// ones, and then the rows are in the order of the others: `by<&T::a>(tx, a)` of
   /// indexed<&T::a, &T::b>.
   template <auto... Members, class Tx>
-  [[nodiscard]] auto by(Tx& tx, const detail::member_type<Members>&... values) const {
+  [[nodiscard]] auto by(Tx& tx, detail::look_up_arg<Members>... values) const {
     const auto& part = this->part<Members...>();
     using Part = std::remove_cvref_t<decltype(part)>;
     static_assert(!detail::finds_by<Part, Members...> || !Part::is_unique,
@@ -136,15 +140,51 @@ class alignas(64) table {
   /// The rows from one value of the member to another one, in the index's order; those of `to` are
   /// not among them. The member may be the first one of several.
   template <auto Member, class Tx>
-  [[nodiscard]] auto range(Tx& tx, const detail::member_type<Member>& from,
-                           const detail::member_type<Member>& to) const {
-    const auto& part = this->part<Member>();
+  [[nodiscard]] auto range(Tx& tx, detail::look_up_arg<Member> from,
+                           detail::look_up_arg<Member> to) const {
+    return range<Member>(tx, perdure::from(from), perdure::before(to));
+  }
+  /// The rows from one bound of the member on, up to one, or between two (bound.hpp), in the order
+  /// of the index: `range<&T::a>(tx, after(a))`, `range<&T::a>(tx, from(a), through(b))`. Of
+  /// several members, the last one is bounded, and the values of the others come first:
+  /// `range<&T::a, &T::b>(tx, a, through(b))`.
+  template <auto... Members, class Tx, class... Arguments>
+    requires(sizeof...(Arguments) > 0 && (detail::range_bound<Arguments> || ...))
+  [[nodiscard]] auto range(Tx& tx, const Arguments&... arguments) const {
+    constexpr std::size_t equal = sizeof...(Members) - 1;
+    static_assert(
+        sizeof...(Arguments) == equal + 1 || sizeof...(Arguments) == equal + 2,
+        "perdure::table::range: the values of all members but the last one, then one bound "
+        "of that one, or from() or after() and before() or through()");
+    const auto& part = this->part<Members...>();
     using Part = std::remove_cvref_t<decltype(part)>;
     require_order(part);
-    using Bound = detail::key_bound<typename Part::entry>;
-    constexpr unsigned parts = Part::is_unique && Part::count == 1 ? 0 : 1;
-    return part.rows.template range_between<detail::row_of<T>>(
-        tx, Bound(Part::entry_of(from), parts, false), Bound(Part::entry_of(to), parts, false));
+    const std::tuple<const Arguments&...> all(arguments...);
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      const auto bound = [&](const auto& end) {
+        return bound_of<Part, Members...>(end.behind, std::get<I>(all)..., end.value);
+      };
+      const auto& first = std::get<equal>(all);
+      using First = std::remove_cvref_t<decltype(first)>;
+      using End = std::optional<detail::key_bound<typename Part::entry>>;
+      End low, high;
+      if constexpr (equal > 0) {
+        low.emplace(Part::entry_of(std::get<I>(all)...), unsigned{equal}, false);
+        high.emplace(low->key, unsigned{equal}, true);
+      }
+      if constexpr (sizeof...(Arguments) == equal + 2) {
+        const auto& second = std::get<equal + 1>(all);
+        static_assert(detail::bounds_a_range<First, std::remove_cvref_t<decltype(second)>>,
+                      "perdure::table::range: the first bound is from() or after(), the second one "
+                      "before() or through()");
+        low = bound(first), high = bound(second);
+      } else if constexpr (detail::is_lower_bound<First>) {
+        low = bound(first);
+      } else {
+        high = bound(first);
+      }
+      return part.rows.template range_between<detail::row_of<T>>(tx, low, high);
+    }(std::make_index_sequence<equal>{});
   }
   /// All rows, in the order of the member's index.
   template <auto... Members, class Tx>
@@ -160,8 +200,28 @@ class alignas(64) table {
   bool insert(Tx& tx, const T& row) {
     detail::require_update<Tx>();
     if (contains(tx, KeyPart::key_of(row, 0))) return false;
-    add(tx, row);
+    add_row(tx, row);
     return true;
+  }
+  /// Adds a row under a key that no row of the table had before, and returns the key: 1, 2, 3, and
+  /// so on; a number is left out if insert() or put() has added a row with it. The key is one
+  /// member, an integer; what `row` has there counts for nothing. Throws error(full) if the type of
+  /// the key has no more numbers.
+  template <class Tx>
+  key_type add(Tx& tx, T row) {
+    detail::require_update<Tx>();
+    static_assert(std::is_integral_v<key_type> && !std::is_same_v<key_type, bool>,
+                  "perdure::table::add: it gives the row its key, which is one member, an integer: "
+                  "use insert() or put()");
+    for (std::uint64_t number = tx.read(next_);; ++number) {
+      if (!std::in_range<key_type>(number + 1)) detail::throw_no_key(number);
+      const auto key = static_cast<key_type>(number + 1);
+      if (contains(tx, key)) continue;
+      if (number != tx.read(next_)) tx.write(next_, number);
+      KeyPart::set_key(row, key);
+      add_row(tx, row);
+      return key;
+    }
   }
   /// Adds a row, or gives the row of its key this value. Returns whether it was added.
   template <class Tx>
@@ -171,7 +231,7 @@ class alignas(64) table {
     if (found)
       change(tx, *found, *copy(tx, found), row);
     else
-      add(tx, row);
+      add_row(tx, row);
     return !found;
   }
   /// Calls f(T&), which changes the key's row. Returns false, without a call, when there is none.
@@ -180,14 +240,15 @@ class alignas(64) table {
     detail::require_update<Tx>();
     const auto found = parts_.first.rows.find(tx, key);
     if (!found) return false;
-    const T old = *copy(tx, found);
-    T now = old;
-    {
-      const detail::being_changed changing(this);
-      f(now);
-    }
-    change(tx, *found, old, now);
+    change_by(tx, *found, f);
     return true;
+  }
+  /// Calls f(T&), which changes the row: one that a loop over this table is at, or that at() found.
+  /// It is not looked up again. Throws error(invalid) if it was erased or is another table's.
+  template <class Tx, class F>
+  void update(Tx& tx, const detail::row_ref<T, Tx>& row, F&& f) {
+    detail::require_update<Tx>();
+    change_by(tx, mine(row), f);
   }
   /// Removes the key's row. Returns whether there was one.
   template <class Tx>
@@ -196,6 +257,21 @@ class alignas(64) table {
     const auto found = parts_.first.rows.find(tx, key);
     if (found) remove(tx, *found);
     return found.has_value();
+  }
+  /// Removes the row: one that a loop over this table is at, or that at() found. Throws what
+  /// update() does.
+  template <class Tx>
+  void erase(Tx& tx, const detail::row_ref<T, Tx>& row) {
+    detail::require_update<Tx>();
+    remove(tx, mine(row));
+  }
+  /// Removes the key's row. Returns a copy of it; nothing where there was none.
+  template <class Tx>
+  std::optional<T> take(Tx& tx, key_arg key) {
+    detail::require_update<Tx>();
+    const auto found = parts_.first.rows.find(tx, key);
+    if (!found) return std::nullopt;
+    return remove(tx, *found);
   }
   /// Removes up to `most` rows whose time has come: not after `now`, the oldest first. Returns how
   /// many. The table is declared with expires<&T::member>.
@@ -358,11 +434,31 @@ class alignas(64) table {
   template <class Tx>
   static std::optional<T> copy(Tx& tx, const std::optional<Row*>& row) {
     if (!row) return std::nullopt;
-    return detail::row_ref<T, Tx>(tx, *row).value();
+    value::ReaderOver<Tx> reader(tx);
+    std::optional<T> out(std::in_place);
+    value::record::read(reader, type(), &(*row)->record, std::addressof(*out));
+    return out;
+  }
+  /// The address of a row of this table.
+  template <class Tx>
+  Row* mine(const detail::row_ref<T, Tx>& row) const {
+    const auto part = reinterpret_cast<std::uintptr_t>(row.part_);
+    const auto begin = reinterpret_cast<std::uintptr_t>(this);
+    if (part < begin || part >= begin + sizeof *this) detail::throw_not_mine();
+    return const_cast<Row*>(row.at());
+  }
+  /// A bound at the members' values, the last one of a range.
+  template <class Part, auto... Members, class... Values>
+  static auto bound_of(bool behind, const Values&... values) {
+    static_assert((std::is_convertible_v<const Values&, detail::look_up_arg<Members>> && ...),
+                  "perdure::table::range: a bound is a value of the member");
+    constexpr unsigned parts = Part::is_unique && Part::count == 1 ? 0 : sizeof...(Members);
+    return detail::key_bound<typename Part::entry>(
+        Part::entry_of(static_cast<detail::look_up_arg<Members>>(values)...), parts, behind);
   }
 
   template <class Tx>
-  void add(Tx& tx, const T& value) {
+  void add_row(Tx& tx, const T& value) {
     detail::being_changed::refuse(this);
     require_unique(tx, nullptr, value);
     value::WriterOver<Tx> writer(tx);
@@ -374,6 +470,16 @@ class alignas(64) table {
       if (part.holds(value)) require_agreed(part.rows.insert(tx, part.key_of(value, number), row));
     });
   }
+  template <class Tx, class F>
+  void change_by(Tx& tx, Row* row, F& f) {
+    const T old = *copy(tx, std::optional(row));
+    T now = old;
+    {
+      const detail::being_changed changing(this);
+      f(now);
+    }
+    change(tx, row, old, now);
+  }
   template <class Tx>
   void change(Tx& tx, Row* row, const T& old, const T& now) {
     detail::being_changed::refuse(this);
@@ -383,6 +489,7 @@ class alignas(64) table {
     value::WriterOver<Tx> writer(tx);
     auto* const kept = reinterpret_cast<Row*>(value::record::assign_behind(
         writer, type(), reinterpret_cast<std::byte*>(row), std::addressof(now)));
+    detail::live_row::changed(row, kept);
     parts_.each([&](auto& part) {
       const auto &before = part.key_of(old, number), &after = part.key_of(now, number);
       if (detail::same_key(before, after)) {
@@ -395,10 +502,12 @@ class alignas(64) table {
       if (part.holds(now)) require_agreed(part.rows.insert(tx, after, kept));
     });
   }
+  /// Returns a copy of the row.
   template <class Tx>
-  void remove(Tx& tx, Row* row) {
+  T remove(Tx& tx, Row* row) {
     detail::being_changed::refuse(this);
-    const T value = detail::row_ref<T, Tx>(tx, row).value();
+    detail::live_row::erased(row);
+    T value = *copy(tx, std::optional(row));
     std::uint64_t number = 0;
     tx.read_bytes(&number, &row->number, sizeof number);
     parts_.each([&](auto& part) {
@@ -407,6 +516,7 @@ class alignas(64) table {
     value::WriterOver<Tx> writer(tx);
     value::record::drop_parts(writer, type(), &row->record);
     tx.free(row);
+    return value;
   }
   // table_catch_up.hpp.
   template <class Tx>

@@ -34,7 +34,7 @@ std::vector<std::string> table<T, Key, Others...>::audit(Tx& tx) const {
   std::array<std::uint64_t, 1 + sizeof...(Others)> wanted{};
   for (auto at = parts_.first.rows.begin(tx); at && problems.size() < 8; at.next(tx)) {
     Row* const row = at.value(tx);
-    const T value = detail::row_ref<T, Tx>(tx, row).value();
+    const T value = *copy(tx, std::optional(row));
     std::uint64_t number = 0;
     tx.read_bytes(&number, &row->number, sizeof number);
     if (number >= next || (number < given.size() && given[number]))

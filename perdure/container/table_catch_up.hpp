@@ -86,7 +86,7 @@ void table<T, Key, Others...>::catch_up_rows(Run&& run, std::uint64_t batch,
         const std::size_t to = std::min<std::size_t>(rows.size(), from + batch);
         run([&]<class Tx>(Tx& tx) {
           for (std::size_t i = from; i < to; ++i) {
-            const T value = detail::row_ref<T, Tx>(tx, rows[i]).value();
+            const T value = *copy(tx, std::optional(rows[i]));
             std::uint64_t number = 0;
             tx.read_bytes(&number, &rows[i]->number, sizeof number);
             // One that is there already is from an opening that was cut short, or was always there.

@@ -92,6 +92,8 @@ struct members<First, Rest...> {
     else
       return type(row.*First, row.*Rest...);
   }
+  /// Gives the only member this value.
+  static void set(object& row, const type& value) { row.*First = value; }
   /// The members' names, with + between them.
   static std::string names() {
     std::string out(part_at(First).name);
@@ -156,11 +158,13 @@ struct by_members : found_by<Members, SkipsNothing> {
   Map rows;
 
   static decltype(auto) key_of(const object& row, std::uint64_t) { return Members::of(row); }
+  /// Gives a row of one member by which it is found this value.
+  static void set_key(object& row, const entry& value) { Members::set(row, value); }
   /// The entry of members' values: all of them, or, of several, the first ones.
   template <class... Values>
   static entry entry_of(const Values&... values) {
     if constexpr (Members::count == 1)
-      return entry(values...);
+      return static_cast<entry>((values, ...));
     else
       return key_beginning_with<entry>(values...);
   }
@@ -251,6 +255,29 @@ struct table_part<dropped<Declared>> : table_part<Declared> {
 /// Whether a part is dropped.
 template <class Part>
 concept is_dropped = requires { typename Part::dropped_part; };
+
+/// How the key of a table is passed in.
+template <class K>
+struct key_passed {
+  using arg = typename stored_key<K>::arg;
+};
+/// A key of several parts, which may be passed in as others that become them: as std::tie(a, b), or
+/// with std::string_view.
+template <class... K>
+struct key_passed<std::tuple<K...>> {
+  struct arg {
+    std::tuple<K...> key;
+    template <class... Parts>
+      requires(sizeof...(Parts) == sizeof...(K) && sizeof...(K) > 1 &&
+               (std::is_constructible_v<K, const Parts&> && ...))
+    arg(const Parts&... parts) : key(parts...) {}  // NOLINT: braces make a key
+    template <class... Parts>
+      requires(sizeof...(Parts) == sizeof...(K) &&
+               (std::is_constructible_v<K, const Parts&> && ...))
+    arg(const std::tuple<Parts...>& parts) : key(parts) {}    // NOLINT: std::tie makes a key
+    operator const std::tuple<K...>&() const { return key; }  // NOLINT: it is a key
+  };
+};
 
 /// Whether a part is the key.
 template <class Declared>

@@ -4,9 +4,12 @@
 // row is added and never again: it orders rows that are equal in an index.
 //
 // A row keeps its address as long as its shape: the first change of a row that an earlier version
-// of T wrote gives it another one. Nothing outside the table holds it: a row_ref belongs to its
-// transaction, and is invalid once its row was erased, or moved in that way.
+// of T wrote gives it another one. Nothing outside the table holds it but a row_ref, which belongs
+// to its transaction. Those of an update are in the thread's list of cursors, so that they follow a
+// row that moves, and know when it was erased: reading it then throws.
 // Thread safety: that of the transaction.
+// Invariants:
+// ROW-1 Between two calls a row_ref of an update has the address of a row that is there, or none.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +22,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "perdure/container/live_cursor.hpp"
 #include "perdure/value/access.hpp"
 #include "perdure/value/image.hpp"
 #include "perdure/value/order.hpp"
@@ -26,7 +30,12 @@
 #include "perdure/value/text_block.hpp"
 #include "perdure/value/type_of.hpp"
 
-namespace perdure::detail {
+namespace perdure {
+
+template <class T, class Key, class... Others>
+class table;
+
+namespace detail {
 
 struct row {
   std::uint64_t number;
@@ -60,15 +69,51 @@ const value::Part& part_at(M T::* member) {
   std::abort();  // every member is a part
 }
 
-/// A row of a table of T, in a transaction.
+/// Where a row_ref's row is. It is listed under the row's address.
+class live_row : private live_cursor {
+ public:
+  /// The row's address. Throws error(invalid) if it was erased.
+  [[nodiscard]] const row* at() const {
+    if (container() == nullptr) was_erased();
+    return static_cast<const row*>(container());
+  }
+  /// Called when a row has changed; it is at `now`.
+  static void changed(const row* before, const row* now) {
+    if (!any()) return;
+    each(before, [&](live_cursor& cursor) {
+      auto& live = static_cast<live_row&>(cursor);
+      live.changed_ = true;
+      live.move_to(now);
+    });
+  }
+  /// Called when a row is erased.
+  static void erased(const row* at) { changed(at, nullptr); }
+
+ protected:
+  live_row(const row* at, bool live) noexcept : live_cursor(at, live) {}
+  /// Whether the row has changed since the last call.
+  [[nodiscard]] bool has_changed() const noexcept { return std::exchange(changed_, false); }
+
+ private:
+  [[noreturn]] static void was_erased() {
+    throw error(Status(Code::invalid,
+                       "perdure::table: found a row that was erased, expected one that is there: "
+                       "copy it before (T copy = row), or erase it last"));
+  }
+  mutable bool changed_ = false;
+};
+
+/// A row of a table of T, in a transaction. It may be kept while the table changes; reading it
+/// throws error(invalid) once it was erased.
 template <class T, class Tx>
-class row_ref {
+class row_ref : private live_row {
  public:
   /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
   using transaction_bound = void;
 
-  /// Made by the table.
-  row_ref(Tx& tx, const row* at) noexcept : tx_(&tx), at_(at) {}
+  /// Made by the table. `part`: the table's map that led to it.
+  row_ref(Tx& tx, const row* at, const void* part) noexcept
+      : live_row(at, !Tx::read_only), tx_(&tx), part_(part) {}
 
   /// A copy of one field: `row[&Session::token]`. Nothing else of the row is read.
   template <class M>
@@ -76,7 +121,7 @@ class row_ref {
     value::ReaderOver<Tx> reader(*tx_);
     const value::Part& part = part_at(member);
     value::Buffer image(part.type->size);
-    if (!value::record::read_part(reader, value::type_of<T>(), &at_->record, part, image.data()))
+    if (!value::record::read_part(reader, value::type_of<T>(), &at()->record, part, image.data()))
       return value().*member;  // of an earlier version of T
     M out{};
     value::decode(reader, *part.type, image.data(), &out);
@@ -88,7 +133,7 @@ class row_ref {
   auto peek(std::string T::* member, F&& f) const {
     value::ReaderOver<Tx> reader(*tx_);
     const text_block* block = nullptr;
-    if (!value::record::read_part(reader, value::type_of<T>(), &at_->record, part_at(member),
+    if (!value::record::read_part(reader, value::type_of<T>(), &at()->record, part_at(member),
                                   &block)) {
       const T copy = value();  // of an earlier version of T
       return f(std::string_view(copy.*member));
@@ -103,22 +148,25 @@ class row_ref {
   [[nodiscard]] T value() const {
     value::ReaderOver<Tx> reader(*tx_);
     T out{};
-    value::record::read(reader, value::type_of<T>(), &at_->record, &out);
+    value::record::read(reader, value::type_of<T>(), &at()->record, &out);
     return out;
   }
   /// A copy of the row.
   operator T() const { return value(); }  // NOLINT: a loop may name the struct
 
-  /// A field of a copy of the row, which is made at the first use and lives as long as this
-  /// row_ref. Of one field, [] copies less.
+  /// A field of a copy of the row, which is made at the first use and after each change of the row.
+  /// Of one field, [] copies less.
   [[nodiscard]] const T* operator->() const {
-    if (!copy_) copy_.emplace(value());
+    if (has_changed() || !copy_) copy_.emplace(value());
     return std::addressof(*copy_);
   }
 
  private:
+  template <class, class, class...>
+  friend class perdure::table;
+
   Tx* tx_;
-  const row* at_;
+  const void* part_;
   mutable std::optional<T> copy_;
 };
 
@@ -127,7 +175,7 @@ template <class T>
 struct row_of {
   template <class Tx, class Cursor>
   static row_ref<T, Tx> at(Tx& tx, const Cursor& cursor) {
-    return row_ref<T, Tx>(tx, cursor.value(tx));
+    return row_ref<T, Tx>(tx, cursor.value(tx), cursor.container());
   }
 };
 
@@ -135,6 +183,36 @@ struct row_of {
 template <class K>
 bool same_key(const K& a, const K& b) {
   return value::same(value::type_of<K>(), std::addressof(a), std::addressof(b));
+}
+/// How a value by which rows are found is passed in: text as std::string_view.
+template <class M>
+struct look_up {
+  using arg = const M&;
+};
+template <>
+struct look_up<std::string> {
+  using arg = std::string_view;
+};
+template <>
+struct look_up<std::optional<std::string>> {
+  using arg = std::optional<std::string_view>;
+};
+/// The same, of a member.
+template <auto Member>
+using look_up_arg = typename look_up<member_type<Member>>::arg;
+
+/// Throws error(full): the key's type has no number above this one.
+[[noreturn]] inline void throw_no_key(std::uint64_t last) {
+  throw error(Status(Code::full,
+                     "perdure::table::add: found no number above " + std::to_string(last) +
+                         " in the type of the key, expected one: put() takes a row whose number "
+                         "is free"));
+}
+/// Throws error(invalid).
+[[noreturn]] inline void throw_not_mine() {
+  throw error(Status(Code::invalid,
+                     "perdure::table: found a row of another table, expected one of this: use the "
+                     "table that the loop is over, or give the key"));
 }
 /// Throws error(exists).
 [[noreturn]] inline void throw_not_unique(std::string_view member) {
@@ -144,4 +222,5 @@ bool same_key(const K& a, const K& b) {
                                        "row first"));
 }
 
-}  // namespace perdure::detail
+}  // namespace detail
+}  // namespace perdure

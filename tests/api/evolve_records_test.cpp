@@ -5,6 +5,7 @@
 // at once.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -404,6 +405,45 @@ TEST_F(EvolveRecords, AFieldOfARowCostsTheSameHoweverManyRowsThereAre) {
   }
   EXPECT_EQ(logged[0], logged[1]);
   EXPECT_LT(logged[0], 4096U);
+}
+
+// The first change of an old row moves it: what was taken of it before leads there, too (ROW-1).
+TEST_F(EvolveRecords, ARowThatMovesIsFollowed) {
+  struct Before {
+    table<wide::Row, key<&wide::Row::id>, indexed<&wide::Row::age>> rows;
+  };
+  struct Row {
+    std::uint64_t id = 0;
+    std::uint32_t age = 0;
+    std::string name = "none";
+    std::array<std::uint64_t, 40> more{};
+  };
+  struct After {
+    table<Row, key<&Row::id>, indexed<&Row::age>> rows;
+  };
+  {
+    auto pool = Pool<Before>::open(path, small());
+    pool.update([&](auto& tx, Before& r) {
+      for (std::uint64_t i = 0; i < 200; ++i) r.rows.insert(tx, {i, 5});
+    });
+  }
+  auto pool = Pool<After>::open(path, small());
+  pool.update([](auto& tx, After& r) {
+    const auto first = *r.rows.at(tx, 0);
+    EXPECT_EQ(first->name, "none");
+    for (auto row : r.rows.template by<&Row::age>(tx, 5)) {
+      const auto same = row;
+      r.rows.update(tx, row, [](Row& now) { now.name = "new " + std::to_string(now.id); });
+      r.rows.update(tx, same, [](Row& now) { now.age += 1; });
+      EXPECT_EQ(row->name, "new " + std::to_string(same[&Row::id]));
+      if (row->id % 2 == 1) r.rows.erase(tx, row);
+    }
+    EXPECT_EQ(first[&Row::name], "new 0");
+    EXPECT_EQ(first->age, 6U);
+    EXPECT_EQ(r.rows.size(tx), 100U);
+    EXPECT_TRUE(r.rows.audit(tx).empty());
+  });
+  EXPECT_TRUE(pool.check().ok());
 }
 
 }  // namespace

@@ -3,13 +3,14 @@
 """The programs and the commands in a document are a test: what is printed there is what happens.
 
   blocks.py sources DOCUMENT FOLDER        write its programs to FOLDER; print their names
-  blocks.py run DOCUMENT BIN TOOLS WORK    run its commands in WORK, a folder that is emptied
+  blocks.py run DOCUMENT BIN TOOLS WORK [--programs NAME...]
+                                           run its commands in WORK, a folder that is emptied
 
 A program is a ```cpp block whose first line is `// NAME.cpp`, a colon or a bracket behind it or
 not. A command is a line `$ ...` of a ```console block; what follows it is what it prints, standard
 error too. There `...` stands for any text in a line, and alone for any number of lines. A command
-is run by bash; it finds the document's programs in ./ and the `perdure` command in PATH. Any exit
-status will do: what was printed says more.
+is run by bash; it finds the document's programs, and those that are named, in ./ and the `perdure`
+command in PATH. Any exit status will do: what was printed says more.
 """
 import pathlib
 import re
@@ -68,12 +69,12 @@ def pattern(lines):
     return out
 
 
-def run(document, programs, tools, work):
+def run(document, programs, tools, work, *named):
     work = pathlib.Path(work)
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    for match in filter(None, map(NAME.match, blocks(document, "cpp"))):
-        name = match[1]
+    own = [match[1] for match in map(NAME.match, blocks(document, "cpp")) if match]
+    for name in [*own, *named]:
         (work / name).symlink_to(pathlib.Path(programs) / name)
     found = commands(document)
     if not found:
@@ -96,7 +97,7 @@ def run(document, programs, tools, work):
 if __name__ == "__main__":
     if len(sys.argv) == 4 and sys.argv[1] == "sources":
         print("\n".join(sources(*sys.argv[2:])))
-    elif len(sys.argv) == 6 and sys.argv[1] == "run":
-        run(*sys.argv[2:])
+    elif sys.argv[1:2] == ["run"] and (len(sys.argv) == 6 or sys.argv[6:7] == ["--programs"]):
+        run(*sys.argv[2:6], *sys.argv[7:])
     else:
         sys.exit(__doc__)
