@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // drop_owned: frees what an object in a pool owns: the elements of its containers, the objects of
-// its boxes, and what those own. A ptr<T> owns nothing.
+// its boxes, and what those own. A ptr<T> owns nothing. free_some_owned: the same in pieces, each a
+// transaction of its own.
 //
 // Thread safety: that of the transaction.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 #include "perdure/api/fields.hpp"
@@ -60,6 +62,36 @@ void drop_owned(Tx& tx, T& object) {
     object.clear(tx);
   } else {
     for_each_field(object, [&](auto& field) { drop_owned(tx, field); });
+  }
+}
+
+/// Frees up to `blocks` heap blocks of what the object owns, and lowers `blocks` by their number.
+/// Returns whether nothing is left. Until then nothing else may use the object: its containers are
+/// valid for a further call alone.
+/// FREE-1: what is freed is taken from its owner in the same transaction, so that after a crash a
+/// further call goes on. One transaction's log is bounded by `blocks`, whatever owns them: a
+/// container's elements, their texts and records, and the containers in them are freed piece by
+/// piece. A type of the program that states its layout, and has no free_some() of its own, is
+/// cleared as a whole.
+template <class Tx, class T>
+[[nodiscard]] bool free_some_owned(Tx& tx, T& object, std::uint64_t& blocks) {
+  if constexpr (!owns_blocks<T>()) {
+    return true;
+  } else if constexpr (std::is_array_v<T> || is_std_array<T>) {
+    for (auto& element : object)
+      if (!free_some_owned(tx, element, blocks)) return false;
+    return true;
+  } else if constexpr (requires { object.free_some(tx, blocks); }) {
+    return object.free_some(tx, blocks);
+  } else if constexpr (emptied<T>) {
+    if (blocks == 0) return false;
+    --blocks;
+    object.clear(tx);
+    return true;
+  } else {
+    bool done = true;
+    for_each_field(object, [&](auto& field) { done = done && free_some_owned(tx, field, blocks); });
+    return done;
   }
 }
 

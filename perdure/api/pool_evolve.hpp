@@ -83,16 +83,18 @@ void TypedPool<Derived, Root>::catch_up(const Migration& migrate) {
   const std::uint64_t batch = std::max<std::uint64_t>(migrate.batch, 1);
   const detail::RootType type = detail::root_type<Root>();
   const auto run = [&](auto&& f) { update(Durability::async, [&](auto& tx, Root&) { f(tx); }); };
+  const auto look = [&](auto&& f) { view([&](auto& tx, const Root&) { f(tx); }); };
   detail::each_leaf(root(), [&](auto& field) {
     if constexpr (requires { field.catch_up(run, batch); }) {
       field.catch_up(run, batch);
-    } else if constexpr (requires { field.catch_up_rows(run, batch); }) {
+    } else if constexpr (requires { field.catch_up_rows(run, look, batch); }) {
       const auto at = static_cast<std::uint64_t>(
           reinterpret_cast<const std::byte*>(std::addressof(field)) - this->root_);
       const std::string path = detail::path_at(type, at);
-      field.catch_up_rows(run, batch, detail::RowSteps(migrate.steps, path), [&](std::uint64_t n) {
-        if (migrate.progress) migrate.progress(path, n);
-      });
+      field.catch_up_rows(run, look, batch, detail::RowSteps(migrate.steps, path),
+                          [&](std::uint64_t n) {
+                            if (migrate.progress) migrate.progress(path, n);
+                          });
     }
   });
   update(Durability::durable, [&](auto& tx, Root&) {

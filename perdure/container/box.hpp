@@ -107,6 +107,14 @@ class box {
     tx.write(value_, nullptr);
   }
 
+  /// Frees up to `blocks` heap blocks of what the box owns, and lowers `blocks` by their number.
+  /// Returns whether nothing is left; until then nothing else may use the box. For retired.hpp.
+  template <class Tx>
+  bool free_some(Tx& tx, std::uint64_t& blocks) {
+    detail::require_update<Tx>();
+    return detail::boxed<T>::free_some(tx, field<typename detail::boxed<T>::field>(), blocks);
+  }
+
   /// Calls f(const void*) for each heap block that the box owns, for Pool::check(). Any
   /// transaction.
   template <class Tx, class F>

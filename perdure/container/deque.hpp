@@ -176,6 +176,36 @@ class alignas(64) deque {
     if (const std::int64_t end = tx.read(end_); tx.read(begin_) != end) tx.write(begin_, end);
   }
 
+  /// Frees up to `blocks` heap blocks of what the deque owns, and lowers `blocks` by their number.
+  /// Returns whether nothing is left; until then nothing else may use the deque. For retired.hpp.
+  template <class Tx>
+  bool free_some(Tx& tx, std::uint64_t& blocks) {
+    detail::require_update<Tx>();
+    const std::int64_t from = tx.read(begin_), old = tx.read(end_);
+    std::int64_t to = old;
+    const auto stop = [&] {
+      if (to != old) tx.write(end_, to);
+      return false;
+    };
+    while (from < to) {
+      if (blocks == 0) return stop();
+      const std::int64_t number = (to - 1) >> shift, first = std::max(from, number << shift);
+      bool done = true;
+      if constexpr (!std::is_same_v<typename Stored::raw, T>) {
+        Block* const in = block(tx, number);
+        for (; done && to > first; to -= done ? 1 : 0)
+          done = Stored::free_some(tx, in->slot[(to - 1) & (slots - 1)], blocks);
+      }
+      if (!done) return stop();
+      blocks -= blocks != 0 ? 1 : 0;  // the block goes with the last of its elements
+      free_block(tx, number);
+      to = first;
+    }
+    if (to != old) tx.write(end_, to);
+    blocks_.clear(tx);
+    return true;
+  }
+
   /// A place in the deque, for this transaction; false past what was the end when it was made, or
   /// past the end now if elements were removed. It stays valid whatever changes; after its element
   /// was removed, only next() may be called (live_cursor.hpp).

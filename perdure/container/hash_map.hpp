@@ -224,6 +224,49 @@ class alignas(64) hash_map {
     return true;
   }
 
+  /// Frees up to `blocks` heap blocks of what the map owns, and lowers `blocks` by their number.
+  /// Returns whether nothing is left; until then nothing else may use the map. For retired.hpp.
+  template <class Tx>
+  bool free_some(Tx& tx, std::uint64_t& blocks) {
+    return free_some(tx, blocks, [&](auto& value) { return Value::free_some(tx, value, blocks); });
+  }
+  /// The same; free_value(field) does so for a value and says whether it owns nothing any more.
+  template <class Tx, class F>
+  bool free_some(Tx& tx, std::uint64_t& blocks, F free_value) {
+    detail::require_update<Tx>();
+    const std::uint64_t segments = tx.read(segments_);
+    for (std::uint64_t s = segments; s-- > 0;) {
+      ptr<Segment>* const entry = directory_.at(tx, s);
+      Segment* const segment = tx.read(*entry);
+      if (segment == nullptr) continue;
+      bool done = true;
+      for (Bucket& bucket : segment->bucket) {
+        Node* const first = tx.read(bucket);
+        Node* node = first;
+        while (node != nullptr && (done = blocks != 0 && free_value(node->value))) {
+          blocks -= blocks != 0 ? 1 : 0;  // the entry goes with the last of its value
+          Node* const next = tx.read(node->next);
+          count_.add(tx, std::uint64_t(0) - 1, node->hash_of(tx));
+          drop(tx, node);
+          node = next;
+        }
+        if (node != first) tx.write(bucket, node);
+        if (!done) break;
+      }
+      if (!done || blocks == 0) {
+        if (s + 1 != segments) tx.write(segments_, s + 1);  // the next call begins here
+        return false;
+      }
+      --blocks;
+      tx.free(segment);
+      tx.write(*entry, nullptr);
+    }
+    directory_.clear(tx);
+    count_.clear(tx);
+    if (segments != 0) tx.write(segments_, 0);
+    return true;
+  }
+
   /// A place in the map, for this transaction; false past the end. The order is the table's. It
   /// stays valid whatever changes; after its element was erased, only next() may be called
   /// (live_cursor.hpp).

@@ -63,6 +63,12 @@ class key_set {
   bool clear_some(Tx& tx, std::uint64_t n) {
     return entries_.clear_some(tx, n);
   }
+  /// Frees up to `blocks` heap blocks of what the set owns, and lowers `blocks` by their number.
+  /// Returns whether nothing is left; until then nothing else may use the set. For retired.hpp.
+  template <class Tx>
+  bool free_some(Tx& tx, std::uint64_t& blocks) {
+    return entries_.free_some(tx, blocks);
+  }
   /// A cursor at the first element: the smallest one, or of a hash_set the first in the table's
   /// order. False where the set is empty.
   template <class Tx>

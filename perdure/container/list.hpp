@@ -195,6 +195,19 @@ class list {
     tx.write(size_, 0);
   }
 
+  /// Frees up to `blocks` heap blocks of what the list owns, and lowers `blocks` by their number.
+  /// Returns whether nothing is left; until then nothing else may use the list. For retired.hpp.
+  template <class Tx>
+  bool free_some(Tx& tx, std::uint64_t& blocks) {
+    detail::require_update<Tx>();
+    while (Node* const node = tx.read(first_)) {
+      if (blocks == 0 || !Stored::free_some(tx, node->value, blocks)) return false;
+      blocks -= blocks != 0 ? 1 : 0;  // the node goes with the last of its value
+      (void)unlink(tx, node);
+    }
+    return true;
+  }
+
   /// Calls f(value) for each element in order. A result of false from f ends the walk.
   template <class Tx, class F>
   void for_each(Tx& tx, F f) const {

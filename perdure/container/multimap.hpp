@@ -161,6 +161,12 @@ class alignas(64) multimap {
     return entries_.clear_some(tx, n);
   }
 
+  /// Frees up to `blocks` heap blocks of what the map owns, and lowers `blocks` by their number.
+  /// Returns whether nothing is left; until then nothing else may use the map. For retired.hpp.
+  template <class Tx>
+  bool free_some(Tx& tx, std::uint64_t& blocks) {
+    return entries_.free_some(tx, blocks);
+  }
   /// A cursor at the first element of the smallest key; false where the map is empty.
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx) const {

@@ -148,6 +148,26 @@ class ordered {
     return true;
   }
 
+  /// Frees up to `blocks` heap blocks of what the map owns, and lowers `blocks` by their number.
+  /// Returns whether nothing is left; until then nothing else may use the map. For retired.hpp.
+  template <class Tx>
+  bool free_some(Tx& tx, std::uint64_t& blocks) {
+    return free_some(tx, blocks, [&](auto& value) { return Value::free_some(tx, value, blocks); });
+  }
+  /// The same; free_value(field) does so for a value and says whether it owns nothing any more.
+  template <class Tx, class F>
+  bool free_some(Tx& tx, std::uint64_t& blocks, F free_value) {
+    require_update<Tx>();
+    detach(tx);
+    for (auto place = tree_.first(tx); place.there(); place = tree_.first(tx)) {
+      auto& value = const_cast<typename Value::field&>(place.value_field());
+      if (blocks == 0 || !free_value(value)) return false;
+      blocks -= blocks != 0 ? 1 : 0;  // the entry goes with the last of its value
+      tree_.erase(tx, Key::read(tx, place.key_field()));
+    }
+    return true;
+  }
+
   /// A place in the map, for this transaction; false past the end. It stays valid whatever changes;
   /// after its element was erased, only next() may be called (live_cursor.hpp).
   class cursor : private live_cursor {

@@ -13,6 +13,7 @@
 // Zero bytes are an empty queue.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -134,6 +135,39 @@ class queue {
     const std::uint64_t next = (tx.read(back_.pushed) + slots - 1) / slots * slots;
     tx.write(front_.popped, next);
     tx.write(back_.pushed, next);
+  }
+
+  /// Frees up to `blocks` heap blocks of what the queue owns, and lowers `blocks` by their number.
+  /// Returns whether nothing is left; until then nothing else may use the queue. For retired.hpp.
+  template <class Tx>
+  bool free_some(Tx& tx, std::uint64_t& blocks) {
+    detail::require_update<Tx>();
+    const std::uint64_t pushed = tx.read(back_.pushed);
+    while (Block* const block = tx.read(front_.block)) {
+      if (blocks == 0) return false;
+      const std::uint64_t from = tx.read(front_.popped);
+      const std::uint64_t behind = (from / slots + 1) * slots, end = std::min(pushed, behind);
+      std::uint64_t at = from;
+      if constexpr (!std::is_same_v<typename Stored::raw, T>) {
+        while (at < end && Stored::free_some(tx, block->slot[at % slots], blocks)) ++at;
+      } else {
+        at = end;
+      }
+      if (at != end) {
+        if (at != from) tx.write(front_.popped, at);
+        return false;
+      }
+      blocks -= blocks != 0 ? 1 : 0;  // the block goes with the last of its elements
+      Block* const next = tx.read(block->next);
+      tx.write(front_.block, next);
+      tx.write(front_.popped, behind);
+      if (next == nullptr) {
+        tx.write(back_.block, nullptr);
+        tx.write(back_.pushed, behind);
+      }
+      tx.free(block);
+    }
+    return true;
   }
 
   /// A place in the queue, for this transaction; false past what was the end when it was made. It

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // retired<C>: a container that this version of the program no longer uses, in the place of the one
-// of its name. Opening the pool frees its elements, in batches; the next version leaves it out.
+// of its name. Opening the pool frees its elements and what they own, in batches; the next version
+// leaves it out.
 //
 //     retired<map<std::string, std::uint64_t>> visits;
 //
@@ -14,7 +15,9 @@
 #include <string>
 #include <utility>
 
+#include "perdure/api/batches.hpp"
 #include "perdure/api/layout.hpp"
+#include "perdure/api/owned.hpp"
 
 namespace perdure {
 
@@ -22,18 +25,14 @@ namespace perdure {
 template <class C>
 class retired {
  public:
-  /// Frees what is left, up to `batch` elements in each update; called when the pool is opened.
-  /// `run(f)` makes f(tx) an update.
+  /// Frees what is left, up to `batch` heap blocks in each update (FREE-1, owned.hpp); called when
+  /// the pool is opened. `run(f)` makes f(tx) an update.
   template <class Run>
   void catch_up(Run&& run, std::uint64_t batch) {
+    detail::Batches batches(batch);
     for (bool done = false; !done;)
-      run([&](auto& tx) {
-        if constexpr (requires { old_.clear_some(tx, batch); }) {
-          done = old_.clear_some(tx, batch);
-        } else {
-          if constexpr (requires { old_.clear(tx); }) old_.clear(tx);
-          done = true;
-        }
+      batches.once(run, [&](auto& tx, std::uint64_t blocks) {
+        done = detail::free_some_owned(tx, old_, blocks);
       });
   }
 

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "perdure/api/persistent.hpp"
 
@@ -99,6 +100,22 @@ class segments {
     }
     if (tx.read(first_) != nullptr) tx.write(first_, nullptr);
     if (tx.read(shift_) != 0) tx.write(shift_, 0);
+  }
+
+  /// free_some() of a container whose `size` first fields hold Stored values.
+  template <class Stored, class Tx>
+  bool free_some(Tx& tx, p<std::uint64_t>& size, std::uint64_t& blocks) {
+    const std::uint64_t n = tx.read(size);
+    std::uint64_t left = n;
+    if constexpr (!std::is_same_v<Stored, void>) {
+      while (left != 0 && Stored::free_some(tx, *at(tx, left - 1), blocks)) --left;
+    } else {
+      left = 0;
+    }
+    if (left != n) tx.write(size, left);
+    if (left != 0) return false;
+    clear(tx);  // at most 42 segments
+    return true;
   }
 
   /// Calls f(fields, n) for the runs of consecutive fields that make up [from, to).

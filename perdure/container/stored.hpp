@@ -7,6 +7,8 @@
 //   arg                 how a value is passed in: const T&, or std::string_view
 //   kept                what a look-up returns: T, or a pointer to an object that is never copied
 //   make, drop          makes a raw value, frees what it owns
+//   free_some           frees a number of the blocks that a field's value owns; it is null, or owns
+//                       nothing, once that returned true, and may be dropped then
 //   value, read         the T of a raw value, of a field
 //   assign, change      gives a field a value; lets a function change its value
 //   less, above, equal, compare, hash, separator      for keys

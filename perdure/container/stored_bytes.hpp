@@ -95,6 +95,10 @@ struct stored_bytes {
   static std::uint64_t hash(arg key) { return perdure::hash<T>::of(key); }
   template <class Tx, class F>
   static void each_block(Tx&, const raw&, F&&) {}
+  template <class Tx>
+  static bool free_some(Tx&, field&, std::uint64_t&) {
+    return true;
+  }
   /// Returns a key s with left < s <= right, for an inner node.
   template <class Tx>
   static raw separator(Tx&, const raw&, const raw& right) {
@@ -140,6 +144,16 @@ struct stored_text {
   template <class Tx>
   static void drop(Tx& tx, raw r) {
     if (r != nullptr) tx.free(r);
+  }
+  template <class Tx>
+  static bool free_some(Tx& tx, field& f, std::uint64_t& blocks) {
+    const raw r = tx.read(f);
+    if (r == nullptr) return true;
+    if (blocks == 0) return false;
+    --blocks;
+    tx.free(r);
+    tx.write(f, nullptr);
+    return true;
   }
   template <class Tx>
   static std::string value(Tx& tx, raw r) {

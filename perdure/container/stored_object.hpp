@@ -57,9 +57,21 @@ struct stored_object {
   /// Throws error(too_big) where objects own each other in a chain of more than 1,000.
   template <class Tx>
   static void drop(Tx& tx, raw object) {
+    if (object == nullptr) return;  // free_some() freed it
     const OwnedChain chain;
     drop_owned(tx, *object);
     tx.free(object);
+  }
+  template <class Tx>
+  static bool free_some(Tx& tx, field& f, std::uint64_t& blocks) {
+    const raw object = tx.read(f);
+    if (object == nullptr) return true;
+    const OwnedChain chain;
+    if (!free_some_owned(tx, *object, blocks) || blocks == 0) return false;
+    --blocks;
+    tx.free(object);
+    tx.write(f, nullptr);
+    return true;
   }
   template <class Tx>
   static kept read(Tx& tx, const field& f) {

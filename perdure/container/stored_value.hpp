@@ -54,6 +54,12 @@ struct stored_image {
     value::drop(writer, type(), image.bytes);
   }
   template <class Tx>
+  static bool free_some(Tx& tx, field& f, std::uint64_t& blocks) {
+    value::WriterOver<Tx> writer(tx);
+    return value::free_some(writer, type(), reinterpret_cast<std::byte*>(access::address(f)),
+                            blocks);
+  }
+  template <class Tx>
   static T value(Tx& tx, const raw& image) {
     value::ReaderOver<Tx> reader(tx);
     T out{};
@@ -158,6 +164,17 @@ struct stored_record {
   static void drop(Tx& tx, raw block) {
     value::WriterOver<Tx> writer(tx);
     value::record::drop(writer, type(), block);
+  }
+  template <class Tx>
+  static bool free_some(Tx& tx, field& f, std::uint64_t& blocks) {
+    const raw block = tx.read(f);
+    if (block == nullptr) return true;
+    value::WriterOver<Tx> writer(tx);
+    if (!value::record::free_parts(writer, type(), block, blocks) || blocks == 0) return false;
+    --blocks;
+    tx.free(block);
+    tx.write(f, nullptr);
+    return true;
   }
   template <class Tx>
   static T value(Tx& tx, raw block) {

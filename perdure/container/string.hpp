@@ -95,6 +95,14 @@ class string {
     assign(tx, {});
   }
 
+  /// Frees up to `blocks` heap blocks of what the string owns, and lowers `blocks` by their number.
+  /// Returns whether nothing is left; until then nothing else may use the string. For retired.hpp.
+  template <class Tx>
+  bool free_some(Tx& tx, std::uint64_t& blocks) {
+    detail::require_update<Tx>();
+    return detail::stored_text::free_some(tx, block_, blocks);
+  }
+
   /// Calls f(const void*) for the heap block that holds the text, if there is one, for
   /// Pool::check().
   template <class Tx, class F>

@@ -331,6 +331,28 @@ class alignas(64) table {
     return true;
   }
 
+  /// Frees up to `blocks` heap blocks of what the table owns, and lowers `blocks` by their number.
+  /// Returns whether nothing is left; until then nothing else may use the table. For retired.hpp.
+  template <class Tx>
+  bool free_some(Tx& tx, std::uint64_t& blocks) {
+    detail::require_update<Tx>();
+    bool done = true;
+    parts_.each([&]<class Part>(Part& part) {
+      if constexpr (!std::is_same_v<Part, KeyPart>) done = done && part.rows.free_some(tx, blocks);
+    });
+    return done && parts_.first.rows.free_some(tx, blocks, [&](auto& field) {
+      Row* const row = tx.read(field);
+      if (row == nullptr) return true;
+      value::WriterOver<Tx> writer(tx);
+      if (!value::record::free_parts(writer, type(), &row->record, blocks) || blocks == 0)
+        return false;
+      --blocks;
+      tx.free(row);
+      tx.write(field, nullptr);
+      return true;
+    });
+  }
+
   /// Calls f(const void*) for each heap block that the table owns, for Pool::check(). Any
   /// transaction.
   template <class Tx, class F>
@@ -368,11 +390,12 @@ class alignas(64) table {
 
   /// Makes the entries that a part does not have yet, and frees those of dropped parts, with up to
   /// `batch` of them in each update; called when the pool is opened. `run(f)` makes f(tx) an
-  /// update. Its memory is a list of pointers to the rows.
-  /// Rows that need it go through `steps` first; `done(n)` is called when n rows are settled.
-  template <class Run, class Done = void (*)(std::uint64_t)>
+  /// update, `look(f)` a view. Its memory is a list of pointers to the rows; none of a table that
+  /// lacks nothing. Rows that need it go through `steps` first; `done(n)` is called when n rows are
+  /// settled.
+  template <class Run, class Look, class Done = void (*)(std::uint64_t)>
   void catch_up_rows(
-      Run&& run, std::uint64_t batch, const detail::RowSteps& steps = {{}, {}},
+      Run&& run, Look&& look, std::uint64_t batch, const detail::RowSteps& steps = {{}, {}},
       Done&& done = [](std::uint64_t) {});
   /// How many rows of the table at `old`, whose row and key are this table's, would share the member
   /// that `path` ends with: with another row's after `steps`, or with one that has not gone through
@@ -521,6 +544,8 @@ class alignas(64) table {
   // table_catch_up.hpp.
   template <class Tx>
   Row* settle(Tx& tx, Row* row, const detail::RowSteps& steps);
+  template <class Tx>
+  bool rows_pending(Tx& tx, const detail::RowSteps& steps) const;
 
   /// Throws error(exists) if another row than `row`, which is to become `now`, has a unique member
   /// of it. `row` is null for a new one.

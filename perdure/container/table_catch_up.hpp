@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "perdure/api/batches.hpp"
 #include "perdure/container/table.hpp"
 
 namespace perdure {
@@ -56,35 +57,53 @@ detail::row* table<T, Key, Others...>::settle(Tx& tx, Row* row, const detail::Ro
   return kept;
 }
 
+// Whether rows may need a step or lack an entry: not where each part counts as many as there are
+// rows. A part may rightly have fewer only where its member is an optional.
 template <class T, class Key, class... Others>
-template <class Run, class Done>
-void table<T, Key, Others...>::catch_up_rows(Run&& run, std::uint64_t batch,
+template <class Tx>
+bool table<T, Key, Others...>::rows_pending(Tx& tx, const detail::RowSteps& steps) const {
+  const std::uint64_t n = size(tx);
+  bool pending = !steps.empty();
+  parts_.each([&]<class Part>(const Part& part) {
+    if constexpr (!detail::is_dropped<Part>) pending = pending || part.rows.size(tx) != n;
+  });
+  return pending && n != 0;
+}
+
+template <class T, class Key, class... Others>
+template <class Run, class Look, class Done>
+void table<T, Key, Others...>::catch_up_rows(Run&& run, Look&& look, std::uint64_t batch,
                                              const detail::RowSteps& steps, Done&& done) {
+  detail::Batches batches(batch);
   std::vector<Row*> rows;  // nobody else has the pool yet
-  run([&](auto& tx) {
+  look([&](auto& tx) {
     rows.clear();
-    rows.reserve(parts_.first.rows.size(tx));
+    if (!rows_pending(tx, steps)) return;
+    rows.reserve(size(tx));
     for (auto at = parts_.first.rows.begin(tx); at; at.next(tx)) rows.push_back(at.value(tx));
   });
   // SETTLE-1: all rows have their parts' members before the first entry is made from them.
-  for (std::size_t from = 0; from < rows.size(); from += batch) {
-    const std::size_t n = std::min<std::size_t>(rows.size() - from, batch);
-    std::vector<Row*> settled;
-    run([&](auto& tx) {
+  std::vector<Row*> settled;
+  for (std::size_t from = 0; from < rows.size();) {
+    batches.once(run, [&](auto& tx, std::uint64_t n) {
       settled.clear();  // it may be run again
-      for (std::size_t i = 0; i < n; ++i) settled.push_back(settle(tx, rows[from + i], steps));
+      const std::size_t to = from + std::min<std::size_t>(rows.size() - from, n);
+      for (std::size_t i = from; i < to; ++i) settled.push_back(settle(tx, rows[i], steps));
     });
     std::copy(settled.begin(), settled.end(), rows.begin() + static_cast<std::ptrdiff_t>(from));
-    done(from + n);
+    from += settled.size();
+    done(from);
   }
   parts_.each([&]<class Part>(Part& part) {
     if constexpr (detail::is_dropped<Part>) {
       for (bool empty = false; !empty;)
-        run([&](auto& tx) { empty = part.rows.clear_some(tx, batch); });
+        batches.once(
+            run, [&](auto& tx, std::uint64_t blocks) { empty = part.rows.free_some(tx, blocks); });
     } else if constexpr (!std::is_same_v<Part, KeyPart>) {
-      for (std::size_t from = 0; from < rows.size(); from += batch) {
-        const std::size_t to = std::min<std::size_t>(rows.size(), from + batch);
-        run([&]<class Tx>(Tx& tx) {
+      std::size_t to = 0;
+      for (std::size_t from = 0; from < rows.size(); from = to)
+        batches.once(run, [&]<class Tx>(Tx& tx, std::uint64_t n) {
+          to = from + std::min<std::size_t>(rows.size() - from, n);
           for (std::size_t i = from; i < to; ++i) {
             const T value = *copy(tx, std::optional(rows[i]));
             std::uint64_t number = 0;
@@ -93,7 +112,6 @@ void table<T, Key, Others...>::catch_up_rows(Run&& run, std::uint64_t batch,
             if (part.holds(value)) (void)part.rows.insert(tx, part.key_of(value, number), rows[i]);
           }
         });
-      }
     }
   });
 }

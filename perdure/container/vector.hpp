@@ -224,6 +224,15 @@ class vector {
     if (n != 0) tx.write(size_, 0);
   }
 
+  /// Frees up to `blocks` heap blocks of what the vector owns, and lowers `blocks` by their number.
+  /// Returns whether nothing is left; until then nothing else may use the vector. For retired.hpp.
+  template <class Tx>
+  bool free_some(Tx& tx, std::uint64_t& blocks) {
+    detail::require_update<Tx>();
+    using Owning = std::conditional_t<std::is_same_v<Raw, T>, void, Stored>;
+    return slots_.template free_some<Owning>(tx, size_, blocks);
+  }
+
   /// Calls f(value) for each element in order. A result of false from f ends the walk.
   template <class Tx, class F>
   void for_each(Tx& tx, F f) const {

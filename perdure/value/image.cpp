@@ -222,6 +222,27 @@ void drop(Writer& tx, const Type& type, const std::byte* image) {
   });
 }
 
+bool free_some(Writer& tx, const Type& type, std::byte* where, std::uint64_t& blocks) {
+  if (!type.owns) return true;
+  Buffer image(type.size);
+  tx.read_bytes(image.data(), where, type.size);
+  bool done = true;
+  each_pointer(type, image.data(), [&](const Type& part, std::byte* at) {
+    auto* const block = pointer_at<std::byte>(at);
+    if (!done || block == nullptr) return;
+    if (part.kind == Kind::sequence)
+      done =
+          sequence::free_elements(tx, part.element(), reinterpret_cast<sequence*>(block), blocks);
+    done = done && blocks != 0;
+    if (!done) return;
+    tx.free(block);
+    --blocks;
+    const std::byte* const none = nullptr;
+    tx.write_bytes(where + (at - image.data()), &none, sizeof none);
+  });
+  return done;
+}
+
 void own_blocks(Writer& tx, const Type& type, std::byte* image) {
   each_pointer(type, image, [&](const Type& part, std::byte* at) {
     if (part.kind == Kind::sequence)

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -56,6 +57,10 @@ void assign(Writer& tx, const Type& type, std::byte* where, const void* object);
 
 /// Frees what an image owns. The image must not be used afterwards.
 void drop(Writer& tx, const Type& type, const std::byte* image);
+
+/// Frees up to `blocks` blocks of what an image in the pool owns, and lowers `blocks` by their
+/// number. Each pointer to one is null then. Returns whether nothing is left.
+bool free_some(Writer& tx, const Type& type, std::byte* where, std::uint64_t& blocks);
 
 /// Gives an image, a copy of another one, blocks of its own.
 void own_blocks(Writer& tx, const Type& type, std::byte* image);

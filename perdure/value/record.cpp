@@ -141,6 +141,11 @@ void record::drop_parts(Writer& tx, const Type& type, const record* from) {
   value::drop(tx, lies, image.data());
 }
 
+bool record::free_parts(Writer& tx, const Type& type, record* block, std::uint64_t& blocks) {
+  const Type& lies = layout_in(tx, type, block);
+  return free_some(tx, lies, block->image(), blocks);
+}
+
 void record::each_block(Reader& tx, const Type& type, const record* block,
                         const std::function<void(const void*)>& f) {
   if (block == nullptr) return;

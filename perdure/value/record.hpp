@@ -62,6 +62,10 @@ struct record {
   static void drop(Writer& tx, const Type& type, record* block);
   /// Frees what the record owns, and not its block.
   static void drop_parts(Writer& tx, const Type& type, const record* from);
+  /// Frees up to `blocks` blocks of what the record owns, and lowers `blocks` by their number
+  /// (image.hpp). Returns whether its own block alone is left.
+  [[nodiscard]] static bool free_parts(Writer& tx, const Type& type, record* block,
+                                       std::uint64_t& blocks);
   /// Calls f(block) for each block that the record owns, and not for its own.
   static void each_part_block(Reader& tx, const Type& type, const record* from,
                               const std::function<void(const void*)>& f);

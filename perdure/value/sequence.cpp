@@ -133,6 +133,18 @@ void sequence::drop(Writer& tx, const Type& element, sequence* block) {
   tx.free(block);
 }
 
+bool sequence::free_elements(Writer& tx, const Type& element, sequence* block,
+                             std::uint64_t& blocks) {
+  if (!element.owns) return true;
+  const std::uint32_t n = header(tx, block).count;
+  std::uint32_t left = n;
+  while (left != 0 &&
+         free_some(tx, element, block->images() + std::size_t{left - 1} * element.size, blocks))
+    --left;
+  if (left != n) tx.write_bytes(&block->count, &left, sizeof left);
+  return left == 0;
+}
+
 sequence* sequence::copy(Writer& tx, const Type& element, const sequence* block) {
   if (block == nullptr) return nullptr;
   const std::size_t n = header(tx, block).count;

@@ -47,6 +47,11 @@ struct sequence {
                                         const void* objects, std::size_t n);
   /// Frees the block and what its elements own.
   static void drop(Writer& tx, const Type& element, sequence* block);
+  /// Frees up to `blocks` blocks of what its elements own, from its end, and lowers `blocks` by
+  /// their number; its count is that of the elements that may own something. Returns whether none
+  /// does.
+  static bool free_elements(Writer& tx, const Type& element, sequence* block,
+                            std::uint64_t& blocks);
   /// Makes a copy whose elements own blocks of their own.
   [[nodiscard]] static sequence* copy(Writer& tx, const Type& element, const sequence* block);
   /// Calls f(image) for each element's image, copied to DRAM, in order. A result of false ends the
