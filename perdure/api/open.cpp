@@ -90,6 +90,14 @@ Status unfinished(const std::string& path) {
                  "open it once with that version");
 }
 
+/// Adds the refusals of what can't lie elsewhere, to a plan that moves the root object.
+void refuse_moves(Plan& plan, const pool::CatalogContents& catalog, const pool::OpenPool& file) {
+  if (plan.same()) return;
+  refuse_pointers_into_root(plan, catalog.layouts.front(),
+                            file.medium().data() + catalog.root_offset,
+                            file.header().base + catalog.root_offset, catalog.root_bytes);
+}
+
 // Makes the plan; `incompatible` with all refusals. Nothing of the layout has been written.
 Status plan_opening(const std::string& path, const Options& options, const RootType& root,
                     const pool::CatalogContents& catalog, Opened& opened) {
@@ -110,6 +118,7 @@ Status plan_opening(const std::string& path, const Options& options, const RootT
       if (Status s = add_shapes(layout); !s.ok()) return s;
   if (Status s = add_shapes(options.migrate.steps); !s.ok()) return s;
   opened.plan = make_plan(catalog, root, options.migrate);
+  refuse_moves(opened.plan, catalog, *opened.file);
   opened.plan.migrate = options.migrate;
   if (!opened.plan.said.refusals.empty()) return refused(path, root, catalog, opened.plan);
   if (opened.file->read_only() && !opened.plan.same())
@@ -171,7 +180,9 @@ Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root
     if (catalog->layouts.empty())
       return failure(Code::incompatible, path, "a pool without a catalog", "one that has it",
                      "a pool that was made before opens with an equal layout only");
-    MigrationPlan plan = make_plan(*catalog, root, migrate).said;
+    Plan whole = make_plan(*catalog, root, migrate);
+    refuse_moves(whole, *catalog, **file);
+    MigrationPlan plan = std::move(whole.said);
     if (catalog->pending && !(plan.changes.empty() && plan.refusals.empty()))
       return unfinished(path);
     if (catalog->pending)

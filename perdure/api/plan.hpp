@@ -11,6 +11,7 @@
 // Thread safety: pure functions, and add_shapes() from any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -62,6 +63,16 @@ struct RootType;  // layout.hpp
 /// it begins, and only those that are older count: 1, to plan what a pending change began with.
 [[nodiscard]] Plan make_plan(const pool::CatalogContents& catalog, const RootType& program,
                              const Migration& migrate, std::size_t newest = 0);
+
+/// Adds a refusal to the plan for each pointer in the root object that leads into it, and for each
+/// hook in it that is in a list: the root object moves (ROOT-1). `layout`: the pool's; `root`: the
+/// root object's bytes, at `address` for transactions.
+/// ROOT-1: nothing in the pool leads into the root object when the switch gives it another address:
+/// such a pointer would then lead to whatever lies there next. What lies in the root object itself
+/// is looked at here; pointers elsewhere are not, since that takes a walk over all blocks: programs
+/// must not make them (docs/values.md).
+void refuse_pointers_into_root(Plan& plan, std::string_view layout, const std::byte* root,
+                               std::uint64_t address, std::uint64_t bytes);
 
 /// Adds the layouts of the records in a pool's layout text to the process's book of shapes. Error:
 /// `incompatible`, where two layouts have one shape. A text that is damaged is left out: a record

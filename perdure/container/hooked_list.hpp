@@ -12,7 +12,10 @@
 // Thread safety: that of the transaction; threads conflict on the list's ends and its size.
 // Invariants:
 // HOOK-1 x.next.prev is x, the ends have null beyond them, and first is null exactly when last is.
-// HOOK-2 A hook's `in` is the list that it is in, or null; size hooks are linked.
+// HOOK-2 A hook's `in` is the ends of the list that it is in, or null; size hooks are linked.
+// HOOK-3 The ends lie in a block of their own: the list may be in a root object, and that moves
+// when another version of the program takes the pool over (switch.hpp), while the hooks stay as
+// they are.
 // Zero bytes are an empty list, and a hook that is in none.
 #pragma once
 
@@ -32,7 +35,7 @@ namespace perdure {
 class list_hook;
 
 namespace detail {
-/// The list's own fields.
+/// The list's own block: made by the first insertion, freed by clear().
 struct hooked_ends {
   ptr<list_hook> first;   ///< null in an empty list
   ptr<list_hook> last;    ///< null in an empty list
@@ -108,10 +111,14 @@ class list_hook {
 static_assert(sizeof(list_hook) == 24);
 
 /// A doubly linked list of objects that have a list_hook and that something else owns: a container
-/// of objects, a box, or a ptr that leads to what make() made.
+/// of objects, a box, or a ptr that leads to what make() made. An object must not lie in the root
+/// object itself: that moves when another version of the program takes the pool over, and such a
+/// pool is refused while the object is in a list.
 ///
 /// Each call takes the transaction first. Calls that change the list need an update()'s `tx` (they
-/// do not compile with a view's). They allocate nothing. Thread safety: the transaction's.
+/// do not compile with a view's). The first insertion into a list allocates 24 bytes, which clear()
+/// frees, and throws error(full), error(too_big) or std::bad_alloc where memory or log space is
+/// lacking; no other call allocates. Thread safety: the transaction's.
 template <class T, list_hook T::* Hook>
 class hooked_list {
  public:
@@ -146,47 +153,52 @@ class hooked_list {
     /// Goes back to the element before; from behind the end, to the last one.
     template <class Tx>
     void prev(Tx& tx) {
-      this->hook = this->hook == nullptr
-                       ? tx.read(static_cast<const detail::hooked_ends*>(this->container())->last)
-                       : tx.read(this->hook->prev_);
+      if (this->hook == nullptr) {
+        *this = in_->last(tx);  // the list may have got its ends since
+        return;
+      }
+      this->hook = tx.read(this->hook->prev_);
       this->gone = false;
     }
 
    private:
     friend class hooked_list;
-    cursor(const detail::hooked_ends* in, list_hook* at, bool live)
-        : detail::hook_cursor(in, at, live) {}
+    cursor(const hooked_list* in, const detail::hooked_ends* ends, list_hook* at, bool live)
+        : detail::hook_cursor(ends, at, live), in_(in) {}
+    const hooked_list* in_;
   };
 
   /// The number of elements.
   template <class Tx>
   [[nodiscard]] std::uint64_t size(Tx& tx) const {
-    return tx.read(ends_.size);
+    const detail::hooked_ends* const ends = tx.read(ends_);
+    return ends == nullptr ? 0 : tx.read(ends->size);
   }
   /// Whether there is no element.
   template <class Tx>
   [[nodiscard]] bool empty(Tx& tx) const {
-    return tx.read(ends_.first) == nullptr;
+    return first_of(tx, tx.read(ends_)) == nullptr;
   }
   /// The first element; null where there is none.
   template <class Tx>
   [[nodiscard]] T* front(Tx& tx) const {
-    return object_of(tx.read(ends_.first));
+    return object_of(first_of(tx, tx.read(ends_)));
   }
   /// The last element; null where there is none.
   template <class Tx>
   [[nodiscard]] T* back(Tx& tx) const {
-    return object_of(tx.read(ends_.last));
+    return object_of(last_of(tx, tx.read(ends_)));
   }
   /// Whether the object is in this list.
   template <class Tx>
   [[nodiscard]] bool contains(Tx& tx, const T& object) const {
-    return tx.read((object.*Hook).in_) == &ends_;
+    const detail::hooked_ends* const in = tx.read((object.*Hook).in_);
+    return in != nullptr && in == tx.read(ends_);
   }
   /// Adds the object before the first. Throws error(invalid) if it is in a list.
   template <class Tx>
   void push_front(Tx& tx, T& object) {
-    link(tx, tx.read(ends_.first), object.*Hook);
+    link(tx, first_of(tx, tx.read(ends_)), object.*Hook);
   }
   /// Adds the object after the last. Throws error(invalid) if it is in a list.
   template <class Tx>
@@ -211,29 +223,47 @@ class hooked_list {
   /// Takes the first element out of the list. Returns it; null where there is none.
   template <class Tx>
   T* pop_front(Tx& tx) {
-    return pop(tx, tx.read(ends_.first));
+    return pop(tx, first_of(tx, tx.read(ends_)));
   }
   /// Takes the last element out of the list. Returns it; null where there is none.
   template <class Tx>
   T* pop_back(Tx& tx) {
-    return pop(tx, tx.read(ends_.last));
+    return pop(tx, last_of(tx, tx.read(ends_)));
   }
-  /// Takes all elements out of the list; nothing is freed.
+  /// Takes all elements out of the list, and frees nothing but the list's own block.
   template <class Tx>
   void clear(Tx& tx) {
+    std::uint64_t all = ~std::uint64_t{0};
+    (void)free_some(tx, all);
+  }
+  /// Takes up to `blocks` elements out of the list, frees its own block after the last, and lowers
+  /// `blocks` by their number. Returns whether nothing is left. For retired.hpp.
+  template <class Tx>
+  bool free_some(Tx& tx, std::uint64_t& blocks) {
     detail::require_update<Tx>();
-    while (list_hook* const hook = tx.read(ends_.first)) hook->clear(tx);
+    detail::hooked_ends* const ends = tx.read(ends_);
+    if (ends == nullptr) return true;
+    while (list_hook* const hook = tx.read(ends->first)) {
+      if (blocks == 0) return false;
+      --blocks;
+      hook->clear(tx);
+    }
+    tx.free(ends);
+    tx.write(ends_, nullptr);
+    return true;
   }
 
   /// A cursor at the first element; false where there is none.
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx) const {
-    return cursor(&ends_, tx.read(ends_.first), !Tx::read_only);
+    const detail::hooked_ends* const ends = tx.read(ends_);
+    return cursor(this, ends, first_of(tx, ends), !Tx::read_only);
   }
   /// A cursor at the last element; false where there is none.
   template <class Tx>
   [[nodiscard]] cursor last(Tx& tx) const {
-    return cursor(&ends_, tx.read(ends_.last), !Tx::read_only);
+    const detail::hooked_ends* const ends = tx.read(ends_);
+    return cursor(this, ends, last_of(tx, ends), !Tx::read_only);
   }
   /// Calls f(const T&), in an update f(T&), for each element in order. A result of false from f
   /// ends the walk. f may take elements out.
@@ -248,25 +278,30 @@ class hooked_list {
     }
   }
 
-  /// The list owns no block.
+  /// Calls f(const void*) for the list's own block, if it has one, for Pool::check(). Any
+  /// transaction.
   template <class Tx, class F>
-  void each_block(Tx&, F) const {}
+  void each_block(Tx& tx, F f) const {
+    if (const detail::hooked_ends* const ends = tx.read(ends_)) f(static_cast<const void*>(ends));
+  }
   /// Returns what is wrong; empty when nothing is.
   template <class Tx>
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
-    const std::uint64_t n = size(tx);
+    const detail::hooked_ends* const ends = tx.read(ends_);
+    if (ends == nullptr) return {};
+    const std::uint64_t n = tx.read(ends->size);
     std::uint64_t seen = 0;
     const list_hook* before = nullptr;
-    for (const list_hook* hook = tx.read(ends_.first); hook != nullptr;
+    for (const list_hook* hook = tx.read(ends->first); hook != nullptr;
          before = hook, hook = tx.read(hook->next_)) {
       if (tx.read(hook->prev_) != before)
         return {"hooked_list: element " + std::to_string(seen) +
                 " does not point back at the one before it"};
-      if (tx.read(hook->in_) != &ends_)
+      if (tx.read(hook->in_) != ends)
         return {"hooked_list: element " + std::to_string(seen) + " is of another list"};
       if (++seen > n) return {"hooked_list: more elements than its size, " + std::to_string(n)};
     }
-    if (tx.read(ends_.last) != before)
+    if (tx.read(ends->last) != before)
       return {"hooked_list: its last element is not where the chain ends"};
     if (seen != n)
       return {"hooked_list: found " + std::to_string(seen) + " elements, its size is " +
@@ -275,7 +310,7 @@ class hooked_list {
   }
   /// What stands for this container in the layout text of a root (layout.hpp).
   static std::string layout_text() {
-    return "hooked_list<" + std::to_string(offset()) + "/" + std::to_string(sizeof(T)) + ">/1";
+    return "hooked_list<" + std::to_string(offset()) + "/" + std::to_string(sizeof(T)) + ">/2";
   }
 
  private:
@@ -290,6 +325,14 @@ class hooked_list {
   static T* object_of(list_hook* hook) {
     if (hook == nullptr) return nullptr;
     return reinterpret_cast<T*>(reinterpret_cast<std::byte*>(hook) - offset());
+  }
+  template <class Tx>
+  static list_hook* first_of(Tx& tx, const detail::hooked_ends* ends) {
+    return ends == nullptr ? nullptr : tx.read(ends->first);
+  }
+  template <class Tx>
+  static list_hook* last_of(Tx& tx, const detail::hooked_ends* ends) {
+    return ends == nullptr ? nullptr : tx.read(ends->last);
   }
   static void require(bool holds, const char* found, const char* expected) {
     if (holds) return;
@@ -308,16 +351,21 @@ class hooked_list {
     detail::require_update<Tx>();
     require(!hook.linked(tx), "an object that is in a list",
             "one that is in none: take it out first");
-    list_hook* const prev = next == nullptr ? tx.read(ends_.last) : tx.read(next->prev_);
+    detail::hooked_ends* ends = tx.read(ends_);
+    if (ends == nullptr) {
+      ends = tx.template make<detail::hooked_ends>();
+      tx.write(ends_, ends);
+    }
+    list_hook* const prev = next == nullptr ? tx.read(ends->last) : tx.read(next->prev_);
     tx.write(hook.prev_, prev);
     tx.write(hook.next_, next);
-    tx.write(hook.in_, &ends_);
-    tx.write(prev == nullptr ? ends_.first : prev->next_, &hook);
-    tx.write(next == nullptr ? ends_.last : next->prev_, &hook);
-    tx.write(ends_.size, tx.read(ends_.size) + 1);
+    tx.write(hook.in_, ends);
+    tx.write(prev == nullptr ? ends->first : prev->next_, &hook);
+    tx.write(next == nullptr ? ends->last : next->prev_, &hook);
+    tx.write(ends->size, tx.read(ends->size) + 1);
   }
 
-  detail::hooked_ends ends_;
+  ptr<detail::hooked_ends> ends_;
 };
 
 }  // namespace perdure

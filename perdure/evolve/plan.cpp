@@ -14,6 +14,7 @@
 #include "perdure/evolve/layout_history.hpp"
 #include "perdure/evolve/layout_lines.hpp"
 #include "perdure/evolve/type_changes.hpp"
+#include "perdure/evolve/type_parts.hpp"
 #include "perdure/value/match_names.hpp"
 #include "perdure/value/parse.hpp"
 
@@ -34,9 +35,6 @@ bool widens(const LayoutLine& from, const LayoutLine& to) {
   return from.type[0] == to.type[0] || (from.type[0] == 'u' && to.type[0] == 'i');
 }
 
-/// Whether objects of a type own heap blocks.
-bool owns(std::string_view type) { return type.ends_with("/1") && !type.starts_with("retired<"); }
-
 /// A type without the numbers of structs.
 std::string without_numbers(std::string_view type) {
   std::string out;
@@ -45,6 +43,13 @@ std::string without_numbers(std::string_view type) {
     if (type[i] == '#') i = end_of_number(type, i + 1) - 1;
   }
   return out;
+}
+
+/// The container that is retired; empty for other types.
+std::string_view retired_type(std::string_view type) {
+  constexpr std::string_view word = "retired<";
+  if (!type.starts_with(word) || !type.ends_with('>')) return {};
+  return type.substr(word.size(), type.size() - word.size() - 1);
 }
 
 constexpr std::string_view dropped_word = "dropped ";
@@ -249,10 +254,17 @@ class Planner {
       return copy(from.at, to.at, to.bytes);
     }
     (void)types_.taken();
-    if (to.type == "retired<" + from.type + ">") {
-      change(to.path + ": retired, its elements are freed");
-      plan_.pending = true;
-      return copy(from.at, to.at, to.bytes);
+    if (const std::string_view was = retired_type(to.type); !was.empty()) {
+      const bool same = from.bytes == to.bytes && types_.can_stay(from.type, was, to.path);
+      (void)types_.taken();  // records are freed as they lie
+      if (same) {
+        change(to.path + ": retired, its elements are freed");
+        plan_.pending = true;
+        return copy(from.at, to.at, to.bytes);
+      }
+      if (without_numbers(from.type) == without_numbers(was))
+        return refuse(to.path + ": it is retired, and a struct that it owns has another layout",
+                      "retire it with that struct as it was, under another name");
     }
     if (widens(from, to)) {
       change(to.path + ": " + from.type + " becomes " + to.type);
@@ -341,7 +353,7 @@ class Planner {
         std::find(said_.removed.begin(), said_.removed.end(), from.path) != said_.removed.end();
     const std::string what =
         from.path + ": the pool has " + from.type + ", the program has no such field";
-    if (owns(from.type))
+    if (owns_blocks_by_text(from.type))
       refuse(what,
              "a container that is no longer used is perdure::retired<...> in one version; a "
              "renamed one is listed in perdure_renamed");

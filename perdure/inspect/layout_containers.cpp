@@ -79,19 +79,20 @@ Layout* TreeReader::deque(Layout& made) {
   return &made;
 }
 
+/// hooked_list<hook's offset/element's size>/2: its text does not say what its elements are.
 Layout* TreeReader::hooked_list() {
   Layout& made = make(Kind::hooked_list);
   const auto at = take_number();
   const auto bytes = at && take('/') ? take_number() : std::nullopt;
-  if (!bytes || *at + 24 > *bytes || !take('>') || !left_.starts_with("/1")) return nullptr;
+  if (!bytes || *at + 24 > *bytes || !take('>') || !left_.starts_with("/2")) return nullptr;
   left_.remove_prefix(2);
   Layout& element = make(Kind::elsewhere);
   element.size = *bytes, element.align = 8;
   element.text = "an object of " + std::to_string(*bytes) + " bytes";
   made.parts.push_back({{}, &element, 0});
   made.hook_at = *at;
-  made.size = 24, made.align = 8;
-  made.leads = true;  // for its audit
+  made.size = 8, made.align = 8;
+  made.leads = true;
   return &made;
 }
 

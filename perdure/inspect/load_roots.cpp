@@ -164,13 +164,15 @@ void Loader::finish() {
       places.push_back(found->second);
       hooks_.erase(found);
     }
+    const Address ends[3] = {places.front(), places.back(), places.size()};
+    const Address block = store_.alloc(sizeof ends);
+    store_.write(block, ends, sizeof ends);
     for (std::size_t i = 0; i < places.size(); ++i) {
       const Address hook[3] = {i == 0 ? 0 : places[i - 1],
-                               i + 1 == places.size() ? 0 : places[i + 1], list.at};
+                               i + 1 == places.size() ? 0 : places[i + 1], block};
       store_.write(places[i], hook, sizeof hook);
     }
-    const Address head[3] = {places.front(), places.back(), places.size()};
-    store_.write(list.at, head, sizeof head);
+    store_.write(list.at, &block, sizeof block);
   }
   if (!hooks_.empty())
     wrong("list_hook " + std::to_string(hooks_.begin()->first) + ", which is in no list",

@@ -131,7 +131,10 @@ std::uint64_t Walker::count(const Layout& container, Address at) {
     case Kind::priority_queue:
     case Kind::vector: return read<std::uint64_t>(at);
     case Kind::deque: return read<std::uint64_t>(at + 8) - read<std::uint64_t>(at);
-    case Kind::hooked_list:
+    case Kind::hooked_list: {
+      const auto ends = read<Address>(at);
+      return ends == 0 ? 0 : read<std::uint64_t>(ends + 16);
+    }
     case Kind::list: return read<std::uint64_t>(at + 16);
     case Kind::queue: return read<std::uint64_t>(at + 72) - read<std::uint64_t>(at + 8);
     case Kind::box: return read<Address>(at) != 0 ? 1 : 0;

@@ -128,8 +128,12 @@ void Walker::priority_queue(const Layout& queue, Address at, Visitor& visitor) {
   vector(queue, at, elements);
 }
 
-/// hooked_list.hpp: first, last, size. A hook: previous, next, its list.
-void Walker::hooked_list(const Layout& list, Address at, Visitor& visitor) {
+/// hooked_list.hpp: a block of its own: first, last, size. A hook: previous, next, its list's
+/// block.
+void Walker::hooked_list(const Layout& list, Address field, Visitor& visitor) {
+  const auto at = read<Address>(field);
+  if (at == 0) return;
+  block(visitor, at, 24);
   const auto last = read<Address>(at + 8);
   const auto n = read<std::uint64_t>(at + 16);
   std::uint64_t found = 0;

@@ -253,6 +253,7 @@ struct Book {
     orders.each_block(tx, f);
     orders.each_object(tx, [&](const Bid& bid) { bid.notes.each_block(tx, f); });
     levels.each_block(tx, f);
+    levels.each_object(tx, [&](const auto& level) { level.each_block(tx, f); });
   }
   template <class Tx>
   std::vector<std::string> audit(Tx& tx) const {
@@ -264,10 +265,6 @@ struct Book {
       for (const auto& problem : bid.hook.audit(tx)) problems.push_back(problem);
     });
     return problems;
-  }
-  template <class Tx, class F>
-  void each_object(Tx& tx, F f) const {
-    levels.each_object(tx, f);
   }
   template <class Tx>
   void clear(Tx& tx) {
@@ -605,12 +602,12 @@ TYPED_TEST_P(MoreSuite, ContainersNameThemselves) {
   EXPECT_EQ((priority_queue<std::uint16_t>::layout_text()), "priority_queue<u16,less>/1");
   EXPECT_EQ((priority_queue<std::uint16_t, std::greater<>>::layout_text()),
             "priority_queue<u16,greater>/1");
-  EXPECT_EQ((hooked_list<Bid, &Bid::hook>::layout_text()), "hooked_list<8/64>/1");
+  EXPECT_EQ((hooked_list<Bid, &Bid::hook>::layout_text()), "hooked_list<8/64>/2");
   EXPECT_EQ(sizeof(set<int>), 64U);
   EXPECT_EQ(sizeof(multimap<int, int>), 128U);
   EXPECT_EQ(sizeof(deque<int>), 128U);
   EXPECT_EQ(sizeof(priority_queue<int>), 32U);
-  EXPECT_EQ(sizeof(hooked_list<Bid, &Bid::hook>), 24U);
+  EXPECT_EQ(sizeof(hooked_list<Bid, &Bid::hook>), 8U);
 }
 
 REGISTER_TYPED_TEST_SUITE_P(MoreSuite, SetOfNumbers, SetOfText, HashSetOfText, MultimapOfText,

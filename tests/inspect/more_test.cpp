@@ -260,9 +260,10 @@ TEST(InspectMore, AHeapOutOfOrderIsFound) {
 // A newer build's words, and a multimap whose keys are only named, may lead to blocks.
 TEST(InspectMore, WordsThatAreNotKnownAreSaid) {
   for (const char* type :
-       {"deque<u64>/2", "deque<money/1>/1", "multimap<money/1,u64,15>/1", "hooked_list<8/16>/1",
-        "hooked_list<8>/1", "priority_queue<u64>/1", "set<u64>/1", "hash_set<u64,3>/1",
-        "list_hook/2", "b_epsilon_tree<u64,set<u64,15>/1>/1", "table<{a:u32@0}4,key a+b>/1"}) {
+       {"deque<u64>/2", "deque<money/1>/1", "multimap<money/1,u64,15>/1", "hooked_list<8/16>/2",
+        "hooked_list<8>/2", "hooked_list<8/64>/1", "priority_queue<u64>/1", "set<u64>/1",
+        "hash_set<u64,3>/1", "list_hook/2", "b_epsilon_tree<u64,set<u64,15>/1>/1",
+        "table<{a:u32@0}4,key a+b>/1"}) {
     SCOPED_TRACE(type);
     const inspect::Tree tree =
         inspect::read_layout("0: " + std::string(type) + " @0 1024\n1: u64 @1024 8\n", "x,y");

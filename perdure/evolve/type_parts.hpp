@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a root field's type consists of, by its text: the elements of arrays and the fields of
+// structs that are held whole.
+//
+// Thread safety: pure functions over their arguments.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace perdure::detail {
+
+/// Calls f(type, place) for each part of a type that is no array and no struct held whole. Arrays
+/// and structs of numbers alone are left out.
+void each_type_part(std::string_view type, std::uint64_t at,
+                    const std::function<void(std::string_view type, std::uint64_t at)>& f);
+
+/// Whether objects of a type own heap blocks, or may: a container, a hook, a type of the program
+/// that states its layout as containers do ("name/1").
+[[nodiscard]] bool owns_blocks_by_text(std::string_view type);
+
+}  // namespace perdure::detail
