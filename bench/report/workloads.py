@@ -73,6 +73,11 @@ STRUCTURES = {
                   "YCSB (SoCC '10)"),
         Structure("kv", ("kv-100", ),
                   "one put a transaction: 16-byte keys, 200 k of them, {}-byte values", "ours"),
+        Structure(
+            "hfind", ("hfind-0", "hfind-1"),
+            "a row of 100 k found in a hash map, read whole (0: it lies in the node, 1: it is a "
+            "record)", "ours"),
+        Structure("mfind", ("mfind-0", "mfind-1"), "the same in a B+-tree map", "ours"),
         Structure("sessions", ("sessions-90", ),
                   "calls of a session store with expiry, {} % look-ups, 50 k of 100 k tokens",
                   "ours: examples/sessions.hpp"),
