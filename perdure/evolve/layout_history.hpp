@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "perdure/api/plan.hpp"
 #include "perdure/evolve/layout_lines.hpp"
-#include "perdure/pool/catalog.hpp"
 
 namespace perdure::detail {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/evolve/type_parts.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -12,7 +11,6 @@
 namespace perdure::detail {
 namespace {
 
-constexpr std::uint64_t largest = std::uint64_t{1} << 34, one = 1;
 constexpr std::string_view hook_type = "list_hook/1", pointer_word = "ptr<";
 
 std::uint64_t number_at(std::string_view text, std::size_t at) {
@@ -41,16 +39,14 @@ bool may_lead(std::string_view type) { return type.find_first_of("</") != std::s
 
 }  // namespace
 
-void each_type_part(std::string_view type, std::uint64_t at,
+void each_type_part(std::string_view type, std::uint64_t at, std::uint64_t end,
                     const std::function<void(std::string_view, std::uint64_t)>& f) {
   if (const auto array = array_at(type); array != std::string_view::npos) {
     const std::string_view element = type.substr(0, array);
     if (!may_lead(element)) return;
-    const std::uint64_t size = size_of(element);
-    // No root object is larger: a damaged text must not keep an opening busy for days.
-    const std::uint64_t n = std::min(number_at(type, array + 1), largest / std::max(size, one));
-    for (std::uint64_t i = 0; i < n; ++i) {
-      each_type_part(element, at + i * size, f);
+    const std::uint64_t n = number_at(type, array + 1), size = size_of(element);
+    for (std::uint64_t i = 0; i < n && (i == 0 || at < end); ++i, at += size) {
+      each_type_part(element, at, end, f);
       if (size == 0) return;  // a container: the first one stands for all
     }
     return;
@@ -72,7 +68,7 @@ void each_type_part(std::string_view type, std::uint64_t at,
         if (colon != std::string_view::npos && colon < part.find_first_of("<{") &&
             part.substr(0, colon) != "enum")
           part.remove_prefix(colon + 1);
-        each_type_part(part, place, f);
+        each_type_part(part, place, end, f);
       }
       from = i + 1;
       if (c == '}') return;
@@ -83,7 +79,7 @@ void each_type_part(std::string_view type, std::uint64_t at,
 
 bool owns_blocks_by_text(std::string_view type) {
   bool owns = false;
-  each_type_part(type, 0, [&](std::string_view part, std::uint64_t) {
+  each_type_part(type, 0, 0, [&](std::string_view part, std::uint64_t) {
     if (part.starts_with(pointer_word) || part.starts_with("retired<")) return;
     const auto slash = part.rfind('/');
     owns = owns || (slash != std::string_view::npos && slash + 1 < part.size() &&
@@ -105,7 +101,7 @@ void refuse_pointers_into_root(Plan& plan, std::string_view layout, const std::b
     plan.said.refusals.push_back(what + " (" + advice + ")");
   };
   for (const LayoutLine& line : LayoutLines(layout).root)
-    each_type_part(line.type, line.at, [&](std::string_view type, std::uint64_t at) {
+    each_type_part(line.type, line.at, bytes, [&](std::string_view type, std::uint64_t at) {
       if (type.starts_with(pointer_word) && word(at) >= address && word(at) - address < bytes)
         refuse(line.path + ": it points into the root object, which moves",
                "let it lead to a block of its own, by an update of the program that has the pool");
