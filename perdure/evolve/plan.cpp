@@ -245,7 +245,7 @@ class Planner {
     TableText before, after;
     std::string_view old_type = from.type, new_type = to.type;
     if (before.take(old_type) && after.take(new_type) && old_type.empty() && new_type.empty() &&
-        from.bytes == part_bytes * (before.parts.size() + 1))
+        from.bytes >= part_bytes * (before.parts.size() + 1))
       return table(from, before, to, after);
     if (from.bytes == to.bytes && types_.can_stay(from.type, to.type, to.path)) {
       const std::vector<value::Change> found = types_.taken();
