@@ -28,6 +28,7 @@ struct perdure_pool {
   std::byte* view = nullptr;
   std::byte* root = nullptr;
   std::uint64_t first_data = 0;  // an offset; the heap's own structures lie below
+  bool raised = false;           // more of them lie above
   perdure::base::Owner owner = {};
 };
 
@@ -122,12 +123,23 @@ int step(perdure_tx* tx, F&& f) noexcept {
   }
 }
 
+// Whether a range has directory words of the sections that raised the limit.
+bool meets_words(const perdure_pool& pool, std::uint64_t offset, std::uint64_t n) {
+  bool meets = false;
+  perdure::pool::Directory(pool.impl->file().header())
+      .each_run_of_words(pool.impl->file().data_bytes(), [&](std::uint64_t from, std::uint64_t to) {
+        meets = meets || (offset < to * perdure::pool::chunk_bytes &&
+                          from * perdure::pool::chunk_bytes < offset + n);
+      });
+  return meets;
+}
+
 void check_range(const perdure_tx& tx, const void* at, std::size_t n) {
   // An address below the pool wraps to a huge offset.
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - tx.pool.view);
   const std::uint64_t end = tx.pool.impl->file().data_bytes();
   if (__builtin_expect(offset >= tx.pool.first_data && offset < end && n <= end - offset, 1))
-    return;
+    if (__builtin_expect(!tx.pool.raised, 1) || !meets_words(tx.pool, offset, n)) return;
   throw error(failure(Code::invalid, tx.pool.impl->file().path(),
                       std::to_string(n) + " bytes that lie outside the pool's data",
                       "an address in the pool"));
@@ -321,6 +333,7 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
     pool->view = file.view();
     if (file.header().root_bytes != 0) pool->root = pool->view + file.root_offset();
     pool->first_data = pool::first_chunk(file.header()) * pool::chunk_bytes;
+    pool->raised = file.header().raised_max_bytes != 0;
     *out = pool.release();
     return PERDURE_OK;
   });

@@ -8,12 +8,6 @@ Result<std::unique_ptr<ErasedPool>> ErasedPool::open(const std::string& path,
   try {
     std::unique_ptr<ErasedPool> pool(new ErasedPool());
     if (Status s = pool->open_registered(path, options, root, nullptr, false); !s.ok()) return s;
-    if (!pool->plan_->same() || pool->plan_->pending)
-      return failure(Code::incompatible, path,
-                     "a pool of another version of its program" +
-                         (pool->plan_->same() ? std::string(", with unfinished work")
-                                              : ": " + pool->plan_->said.changes.front()),
-                     {}, "open it with that version, or with any layout for reading only");
     pool->keep();
     return pool;
   } catch (...) {

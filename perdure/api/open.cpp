@@ -121,6 +121,13 @@ Status plan_opening(const std::string& path, const Options& options, const RootT
   refuse_moves(opened.plan, catalog, *opened.file);
   opened.plan.migrate = options.migrate;
   if (!opened.plan.said.refusals.empty()) return refused(path, root, catalog, opened.plan);
+  // A program without a type (in C) has no fields that could be moved.
+  if (root.named_layout.empty() && (!opened.plan.same() || catalog.pending))
+    return failure(Code::incompatible, path,
+                   "a pool of another version of its program" +
+                       (opened.plan.same() ? std::string(", with unfinished work")
+                                           : ": " + opened.plan.said.changes.front()),
+                   {}, "open it with that version, or with any layout for reading only");
   if (opened.file->read_only() && !opened.plan.same())
     return failure(Code::incompatible, path,
                    "a pool of another version of the program, opened for reading only: " +

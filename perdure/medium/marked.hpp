@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <mutex>
 
 #include "perdure/medium/line_marks.hpp"
 #include "perdure/medium/mapped.hpp"
@@ -136,6 +137,7 @@ class MarkedMedium : public MappedMedium {
 
   Status flush_all() noexcept override {
     if (hardware().leave_out("flush_all", __builtin_return_address(0))) return {};
+    const std::lock_guard one_at_a_time(flush_all_mutex_);  // MARK-4
     const bool one = hardware().flush_all_is_one();
     const int slot = base::thread_slot();
     Row& mine = row_of(slot);
@@ -228,6 +230,7 @@ class MarkedMedium : public MappedMedium {
   }
 
   LineMarks marks_;
+  std::mutex flush_all_mutex_;
 };
 
 }  // namespace perdure::medium

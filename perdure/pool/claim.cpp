@@ -76,8 +76,15 @@ void Claim::end() noexcept {
 }
 
 bool Claim::wait_while_used(std::unique_lock<std::mutex>& lock) {
-  changed_.wait(lock, [this] { return state_ != State::punching; });
-  return changed_.wait_for(lock, max_wait, [this] { return state_ != State::clearing; });
+  const auto until = std::chrono::steady_clock::now() + max_wait;
+  // What was being cleared may be a hole in the making by the time that this thread wakes: then the
+  // chunks are nobody's until it is durable (TRIM-4).
+  do {
+    changed_.wait(lock, [this] { return state_ != State::punching; });
+    if (!changed_.wait_until(lock, until, [this] { return state_ != State::clearing; }))
+      return false;
+  } while (state_ == State::punching);
+  return true;
 }
 
 }  // namespace perdure::pool

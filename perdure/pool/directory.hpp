@@ -86,7 +86,7 @@ class Directory {
       f(begin, std::min(first_object(begin), have));
   }
   /// The length of a data region that has `count` more chunks for objects in a row than one of
-  /// `data_bytes`. It may exceed max_data_bytes().
+  /// `data_bytes`. It exceeds max_data_bytes() where there is no such length.
   [[nodiscard]] constexpr std::uint64_t length_with(std::uint64_t data_bytes,
                                                     std::uint64_t count) const noexcept {
     for (std::uint64_t at = data_bytes / chunk_bytes; at < chunks(); at = section_end(at)) {
@@ -94,7 +94,7 @@ class Directory {
       if (from + count <= section_end(at))
         return from * chunk_bytes + data_bytes % chunk_bytes + count * chunk_bytes;
     }
-    return data_bytes + count * chunk_bytes;
+    return max_data_bytes() + count * chunk_bytes;  // no section has so many in a row
   }
 
  private:

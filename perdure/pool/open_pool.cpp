@@ -192,6 +192,9 @@ Result<std::unique_ptr<OpenPool>> OpenPool::finish_open(std::unique_ptr<OpenPool
     pool->layout_ = who.layout;
     pool->field_names_ = who.field_names;
     if (Status s = pool->reserve_view(); !s.ok()) return s;
+  } else if (pool->raise_to_ != 0) {
+    // A raise for which there is no address space is refused before recovery writes.
+    if (Status s = pool->reserve_view(); !s.ok()) return s;
   }
   // ALLOC-1: before anything is stored. A file that was copied without its holes may lack blocks
   // where its directory says that it has data.

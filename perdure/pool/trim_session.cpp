@@ -16,20 +16,26 @@ Result<std::uint64_t> OpenPool::give_back(const std::vector<ChunkRange>& runs) {
   // everything touches a page of a hole.
   if (Status s = medium_->flush_all(); !s.ok()) return s;
   std::uint64_t bytes = 0;
+  Status failed;
   for (const ChunkRange& run : runs) {
     const std::uint64_t offset = run.first * chunk_bytes, n = run.count * chunk_bytes;
     const std::lock_guard guard(grow_mutex_);
     const auto given = medium_->give_back(medium_->log_bytes() + offset, n);
-    if (!given.ok()) return given;
-    bytes += *given;
+    if (given.ok())
+      bytes += *given;
+    else
+      failed = given.status();  // a part of the run may be a hole
     // A page of the view that was stored to is a copy; with it the data region's zeros show. The
     // two must not differ where no mark says so.
     if (policy_ == ViewPolicy::shadow && !medium_->drop_copies(view_ + offset, n))
       std::memset(view_ + offset, 0, n);
+    if (!failed.ok()) break;
   }
   // TRIM-4: the holes are durable before anything is stored there again. Without that a crash could
-  // leave zeros in place of what a later transaction has stored.
+  // leave zeros in place of what a later transaction has stored. Where a run failed, this is so for
+  // those before it.
   if (Status s = medium_->flush_all(); !s.ok()) return s;
+  if (!failed.ok()) return failed;
   return bytes;
 }
 
