@@ -174,7 +174,8 @@ class Planner {
     rows.insert(rows.begin(), before.row);
     bool lead = false;
     for (const std::string& text : rows) {
-      const auto old = text == after.row ? Result<value::ParsedType>(Status()) : value::parse(text);
+      if (text == after.row) continue;
+      const auto old = value::parse(text);
       if (old.ok() && steps.lead(old->type(), *row, lost)) lead = true;
     }
     if (!lead) return false;

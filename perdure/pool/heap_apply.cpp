@@ -138,10 +138,11 @@ void apply_large(HeapTarget& target, const HeapOp& op, const Directory& director
   const ChunkWord head = ChunkWord::make(ChunkWord::large, 0, op.chunks);
   if (!op.set) {
     // A trim clears the words of a span without blocks in the same way (claim.hpp).
-    const ChunkWord now = load_word(target, chunk, directory);
-    if (target.replay() || now == head ||
-        (now.kind() == ChunkWord::small && now.count() == op.chunks))
-      set_free(target, chunk, op.chunks, directory);
+    const auto is_there = [&] {
+      const ChunkWord now = load_word(target, chunk, directory);
+      return now == head || (now.kind() == ChunkWord::small && now.count() == op.chunks);
+    };
+    if (target.replay() || is_there()) set_free(target, chunk, op.chunks, directory);
     return;
   }
   const std::uint64_t end = std::min(chunk + op.chunks, directory.section_end(chunk));
