@@ -81,7 +81,9 @@ class Planner {
         said_(program.said),
         migrate_(migrate),
         types_(old_, now_, program.records),
-        history_(catalog, newest) {
+        history_(catalog, newest),
+        is_older_(std::find(catalog.layouts.begin() + static_cast<std::ptrdiff_t>(newest) + 1,
+                            catalog.layouts.end(), program.text()) != catalog.layouts.end()) {
     for (const LayoutLine& line : old_.root)
       if (line.at > catalog.root_bytes || line.bytes > catalog.root_bytes - line.at)
         refuse(line.path + ": by the pool's layout text it lies outside the root object",
@@ -231,9 +233,11 @@ class Planner {
           return one.is_new && one.path == path;
         });
       };
-      // Gone in the newest layout and there again: its old values would come back.
+      // Gone in the newest layout and there again: its old values would come back. Not where the
+      // program itself is that earlier version: then this is what it lacks, the other way round.
       for (const value::Change& one : newest)
-        if (one.is_new && !is_new(found, one.path) && !is_new(found, parent_of(one.path)))
+        if (!is_older_ && one.is_new && !is_new(found, one.path) &&
+            !is_new(found, parent_of(one.path)))
           refuse(one.path +
                      ": an earlier version had a field of this name, removed since, and its "
                      "records may still be there",
@@ -379,6 +383,7 @@ class Planner {
   const Migration& migrate_;
   TypeChanges types_;
   const LayoutHistory history_;
+  const bool is_older_;  ///< the pool had the program's layout before
   Plan plan_;
 };
 
