@@ -209,7 +209,7 @@ class Planner {
     TableText after;
     std::string_view type = to.type;
     const bool is_table = after.take(type) && type.empty();
-    const RowSteps steps(is_table ? migrate_.steps : std::vector<MigrationStep>(), to.path);
+    const RowSteps steps(migrate_.steps, to.path);
     const value::Type* const row = is_table ? types_.of_program(after.row) : nullptr;
     history_.each(from.path, [&](const LayoutLines& lines, const LayoutLine& line) {
       TypeChanges types(lines, now_, types_.records());

@@ -356,6 +356,8 @@ void Dump::row(const Layout& table, Address block, unsigned depth) {
 
 void Dump::table(const Layout& type, Address at, unsigned depth) {
   out_.begin_object();
+  out_.key("next");
+  out_.token(std::to_string(walker_.read<std::uint64_t>(at)));
   out_.key("rows");
   out_.begin_array();
   DumpEntries entries(*this, type, depth + 1, nullptr);

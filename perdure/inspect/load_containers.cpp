@@ -65,10 +65,15 @@ void Loader::table(const Layout& type, TableEntries& rows, bool open) {
   };
   if (!open && in_.take(Token::begin_array)) return each();
   constexpr std::string_view expected =
-      "an array of rows, or {\"rows\": ..., \"indexes\": ...} of `perdure dump --indexes`";
+      "an array of rows, or {\"next\": ..., \"rows\": ..., \"indexes\": ...} of `perdure dump "
+      "--indexes`";
   if (!open) expect(Token::begin_object, expected);
   while (!in_.take(Token::end_object)) {
     expect(Token::key, expected);
+    if (in_.text() == "next") {
+      rows.next(unsigned_number("the number that the next row will have"));
+      continue;
+    }
     if (in_.text() == "rows") {
       expect(Token::begin_array, "an array of rows");
       each();

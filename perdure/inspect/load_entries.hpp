@@ -117,6 +117,8 @@ class TableEntries final : public LoadEntries {
 
   /// The row's number, where the dump shows it.
   [[nodiscard]] std::uint64_t* number() { return &number_; }
+  /// The number that the next row will have, where the dump shows it: the key that add() gives.
+  void next(std::uint64_t number) { next_ = std::max(next_, number); }
   /// The entries of a part in their order, by the numbers of their rows.
   void order(const std::string& part, std::vector<std::uint64_t> numbers);
   static constexpr std::uint64_t no_number = ~std::uint64_t{0};
