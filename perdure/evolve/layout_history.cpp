@@ -28,6 +28,13 @@ std::optional<std::string_view> said_of(std::string_view notes, std::string_view
 
 }  // namespace
 
+void note_renamed(std::string& notes, std::string_view path, std::string_view before) {
+  notes.append(renamed_word).append(path).append(" ").append(before).append("\n");
+}
+void note_settled(std::string& notes, std::string_view path) {
+  notes.append(settled_word).append(path).append("\n");
+}
+
 bool is_settled(std::string_view notes, std::string_view path) {
   return said_of(notes, settled_word, path).has_value();
 }

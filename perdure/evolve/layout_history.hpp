@@ -33,4 +33,9 @@ class LayoutHistory {
   std::vector<std::string> notes_;   ///< of the layout after each of them
 };
 
+/// Adds a line to the notes of a new layout text (pool::LayoutText): a field of the root was
+/// called `before`; all rows of a table have the layout.
+void note_renamed(std::string& notes, std::string_view path, std::string_view before);
+void note_settled(std::string& notes, std::string_view path);
+
 }  // namespace perdure::detail

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <set>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "perdure/evolve/layout_lines.hpp"
 #include "perdure/evolve/type_changes.hpp"
 #include "perdure/evolve/type_parts.hpp"
+#include "perdure/value/convert.hpp"
 #include "perdure/value/match_names.hpp"
 #include "perdure/value/parse.hpp"
 
@@ -106,7 +106,7 @@ class Planner {
       used[*matched.from[i]] = true;
       if (from.path != to.path) {
         change(to.path + ": renamed from " + from.path);
-        plan_.notes += "renamed " + to.path + " " + from.path + "\n";
+        note_renamed(plan_.notes, to.path, from.path);
       }
       field(from, to);
     }
@@ -183,7 +183,7 @@ class Planner {
     if (!lead) return false;
     change(to.path + ": the program's steps make its rows of those in the pool");
     plan_.pending = true;
-    plan_.notes += "settled " + to.path + "\n";
+    note_settled(plan_.notes, to.path);
     std::sort(lost.begin(), lost.end());
     lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
     for (const std::string& field : lost)
@@ -204,24 +204,22 @@ class Planner {
   }
 
   // Records of earlier layouts may be in the pool, too: the program must be able to read them.
-  void older_records(const LayoutLine& from, const LayoutLine& to,
+  // `after`: the program's table; null: the field is none.
+  void older_records(const LayoutLine& from, const LayoutLine& to, const TableText* after,
                      const std::vector<value::Change>& newest) {
-    TableText after;
-    std::string_view type = to.type;
-    const bool is_table = after.take(type) && type.empty();
     const RowSteps steps(migrate_.steps, to.path);
-    const value::Type* const row = is_table ? types_.of_program(after.row) : nullptr;
+    const value::Type* const row = after != nullptr ? types_.of_program(after->row) : nullptr;
     history_.each(from.path, [&](const LayoutLines& lines, const LayoutLine& line) {
       TypeChanges types(lines, now_, types_.records());
       TableText before;
       std::string_view old_type = line.type;
-      if (is_table) {
+      if (after != nullptr) {
         if (!before.take(old_type)) return;
         std::vector<std::string> lost;
         const auto old = value::parse(before.row);
         if (row != nullptr && old.ok() && !steps.empty() && steps.lead(old->type(), *row, lost))
           return;
-        (void)types.rows_can_stay(before.row, after.row, to.path);
+        (void)types.rows_can_stay(before.row, after->row, to.path);
       } else {
         (void)types.can_stay(line.type, to.type, to.path);
       }
@@ -255,7 +253,7 @@ class Planner {
     if (from.bytes == to.bytes && types_.can_stay(from.type, to.type, to.path)) {
       const std::vector<value::Change> found = types_.taken();
       records(found);
-      older_records(from, to, found);
+      older_records(from, to, nullptr, found);
       return copy(from.at, to.at, to.bytes);
     }
     (void)types_.taken();
@@ -295,7 +293,7 @@ class Planner {
     const std::vector<value::Change> found = types_.taken();
     const bool stepped = by_steps(from, before, to, after);
     if (!stepped) records(found);
-    older_records(from, to, found);
+    older_records(from, to, &after, found);
     const std::string& key = after.parts.front();
     if (before.parts.front() != types_.part_in_pool(before, after, key))
       return refuse(
@@ -411,7 +409,9 @@ std::string path_at(const RootType& root, std::uint64_t at) {
 Plan make_plan(const pool::CatalogContents& catalog, const RootType& program,
                const Migration& migrate, std::size_t newest) {
   const std::string &text = program.text(), &pool = catalog.layouts[newest];
-  if (pool == text && program.field_names.empty()) return {};
+  // The usual opening: there is nothing that could differ, and no records of earlier versions.
+  const bool is_first = newest + 1 == catalog.layouts.size() && migrate.steps.empty();
+  if (pool == text && (is_first || program.field_names.empty())) return {};
   if (migrate.renamed_fields || program.field_names.empty()) {
     if (pool != text && without_names(pool) == without_names(text)) {
       Plan plan;
@@ -431,18 +431,10 @@ Plan make_plan(const pool::CatalogContents& catalog, const RootType& program,
 }
 
 void widen(const Move& move, const std::byte* from, std::byte* to) noexcept {
-  if (move.number == 'f') {
-    float narrow = 0;
-    std::memcpy(&narrow, from, sizeof narrow);
-    const double wide = narrow;
-    std::memcpy(to, &wide, sizeof wide);
-    return;
-  }
-  std::uint64_t number = 0;
-  std::memcpy(&number, from, move.bytes);
-  const auto bits = static_cast<unsigned>(move.bytes * 8);
-  if (move.number == 'i' && (number >> (bits - 1) & 1) != 0) number |= ~std::uint64_t{0} << bits;
-  std::memcpy(to, &number, move.to_bytes);
+  const value::Number kind = move.number == 'f'   ? value::Number::floating
+                             : move.number == 'i' ? value::Number::signed_integer
+                                                  : value::Number::unsigned_integer;
+  value::widen(kind, from, move.bytes, to, move.to_bytes);
 }
 
 std::string refusals_text(const std::vector<std::string>& refusals) {

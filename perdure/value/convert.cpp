@@ -10,31 +10,31 @@
 namespace perdure::value {
 namespace {
 
-/// A little-endian integer or a floating point number in the bytes of a wider one.
-void widen(const Type& from, const Type& to, const std::byte* image, void* object) {
-  if (from.number == Number::floating) {
-    float value = 0;
-    std::memcpy(&value, image, sizeof value);
-    const double wide = value;
-    std::memcpy(object, &wide, sizeof wide);
-    return;
-  }
-  const bool negative = from.number == Number::signed_integer &&
-                        (std::to_integer<unsigned>(image[from.size - 1]) & 0x80U) != 0;
-  std::memset(object, negative ? 0xff : 0, to.size);
-  std::memcpy(object, image, from.size);
-}
-
 std::byte* part_of(void* object, std::size_t at) { return static_cast<std::byte*>(object) + at; }
 
 }  // namespace
+
+void widen(Number kind, const std::byte* from, std::size_t bytes, void* to,
+           std::size_t to_bytes) noexcept {
+  if (kind == Number::floating) {
+    float value = 0;
+    std::memcpy(&value, from, sizeof value);
+    const double wide = value;
+    std::memcpy(to, &wide, sizeof wide);
+    return;
+  }
+  const bool negative =
+      kind == Number::signed_integer && (std::to_integer<unsigned>(from[bytes - 1]) & 0x80U) != 0;
+  std::memset(to, negative ? 0xff : 0, to_bytes);
+  std::memcpy(to, from, bytes);
+}
 
 void convert(Reader& tx, const Conversion& by, const std::byte* image, void* object) {
   using How = Conversion::How;
   switch (by.how) {
     case How::left_out: return;
     case How::same: return decode(tx, *by.to, image, object);
-    case How::number: return widen(*by.from, *by.to, image, object);
+    case How::number: return widen(by.from->number, image, by.from->size, object, by.to->size);
     case How::sequence: {
       const sequence* block = nullptr;
       std::memcpy(&block, image, sizeof block);

@@ -90,6 +90,11 @@ class Comparison {
   return compare(before, now, "");
 }
 
+/// Gives the wider number at `to`, of `to_bytes`, the value of the one at `from`, of `bytes`: a
+/// little-endian integer, or a float that becomes a double.
+void widen(Number kind, const std::byte* from, std::size_t bytes, void* to,
+           std::size_t to_bytes) noexcept;
+
 /// Gives a new object the value of an old image. REQUIRES: object was value-initialised. Errors:
 /// as decode().
 void convert(Reader& tx, const Conversion& by, const std::byte* image, void* object);
