@@ -22,6 +22,7 @@
 #include "perdure/perdure.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/value/shapes.hpp"
+#include "tests/api/small_pool.hpp"
 #include "tests/medium/scratch.hpp"
 
 namespace perdure {
@@ -31,14 +32,8 @@ using Lines = std::vector<std::string>;
 
 class History : public ::testing::Test {
  protected:
-  static Options small() {
-    Options options;
-    options.creation.max_size = 256 << 20;
-    options.creation.log_size = 4 << 20;
-    return options;
-  }
   template <class Root, class F>
-  void update(F f, const Options& options = small()) {
+  void update(F f, const Options& options = test::small_pool()) {
     auto pool = Pool<Root>::open(path, options);
     pool.update([&](auto& tx, Root& root) { f(tx, root); });
     EXPECT_EQ(pool.check().problems, Lines{});
@@ -121,7 +116,8 @@ TEST_F(History, RowsOfAnEarlierVersionThatCannotBeReadAreRefusedBeforeTheSwitch)
                                              "perdure_removed"),
             std::string::npos)
       << refusals<forgot::Root>()[0];
-  EXPECT_EQ(Pool<user3::Root>::try_open(path, small()).status().code(), Code::incompatible);
+  EXPECT_EQ(Pool<user3::Root>::try_open(path, test::small_pool()).status().code(),
+            Code::incompatible);
   update<user2::Root>([](auto& tx, auto& root) { EXPECT_EQ(root.users.find(tx, 1)->n, ""); });
 }
 
@@ -129,7 +125,7 @@ TEST_F(History, AStepOfAnEarlierVersionsRowsIsTaken) {
   update<user1::Root>([](auto& tx, auto& root) { root.users.put(tx, {1, "text"}); });
   update<user2::Root>([](auto& tx, auto& root) { root.users.put(tx, {2, "two"}); });
   int calls = 0;
-  Options options = small();
+  Options options = test::small_pool();
   options.migrate.steps = {
       step<user1::User, user3::User>("users", [&](const user1::User& was, user3::User& now) {
         ++calls;
@@ -176,7 +172,7 @@ TEST_F(History, AStepThatCameLateIsTakenByTheRowsThatAreLeft) {
   update<same3::Root>([](auto& tx, auto& root) {
     root.users.update(tx, std::uint64_t{2}, [](auto& row) { row.length = 77; });
   });
-  Options options = small();
+  Options options = test::small_pool();
   options.migrate.steps = {step<user1::User, same3::WithStep>(
       "users", [](const user1::User& was, same3::WithStep& now) { now.length = was.b.size(); })};
   for (int opening = 0; opening < 2; ++opening)
@@ -327,7 +323,7 @@ TEST_F(History, ADamagedLayoutTextIsRefused) {
     std::filesystem::remove(path);
     opens<wide1::Root>();
     replace(whole, damaged);
-    EXPECT_FALSE(Pool<wide2::Root>::try_open(path, small()).ok()) << damaged;
+    EXPECT_FALSE(Pool<wide2::Root>::try_open(path, test::small_pool()).ok()) << damaged;
     replace(damaged, whole);
     opens<wide2::Root>();
   }
@@ -379,7 +375,7 @@ TEST_F(History, ARefusedOpeningLeavesWhatTheHeaderSays) {
     root.users.put(tx, {1, "same"});
     root.users.put(tx, {2, "same"});
   });
-  const auto status = Pool<mail2::Root>::try_open(path, small()).status();
+  const auto status = Pool<mail2::Root>::try_open(path, test::small_pool()).status();
   EXPECT_EQ(status.code(), Code::exists) << status.message();
   pool::Header header;
   std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof header);
@@ -415,16 +411,16 @@ TEST_F(History, AProgramInCDoesNotChangeALayout) {
 
 TEST_F(History, AChildReadsOldRecordsThoughTheParentWasReading) {
   update<user1::Root>([](auto& tx, auto& root) { root.users.put(tx, {1, "text"}); });
-  auto pool = Pool<user2::Root>::open(path, small());
+  auto pool = Pool<user2::Root>::open(path, test::small_pool());
   std::atomic<bool> stop{false};
   // Another pool's opening holds the book of shapes again and again.
   medium::testing::Scratch other;
   std::thread opener([&] {
     while (!stop.load(std::memory_order_relaxed)) {
       std::filesystem::remove(other.path());
-      { (void)Pool<user1::Root>::try_open(other.path(), small()); }
+      { (void)Pool<user1::Root>::try_open(other.path(), test::small_pool()); }
       (void)migration_plan<user2::Root>(other.path());
-      (void)Pool<user2::Root>::try_open(other.path(), small());
+      (void)Pool<user2::Root>::try_open(other.path(), test::small_pool());
     }
   });
   for (int i = 0; i < 20; ++i) {

@@ -18,6 +18,7 @@
 #include "perdure/perdure.hpp"
 #include "perdure/pool/catalog.hpp"
 #include "perdure/pool/open_pool.hpp"
+#include "tests/api/small_pool.hpp"
 #include "tests/medium/scratch.hpp"
 
 namespace perdure {
@@ -120,17 +121,10 @@ v1::Person old(std::uint64_t i) {
           "city " + std::to_string(i)};
 }
 
-Options small() {
-  Options options;
-  options.creation.max_size = 256 << 20;
-  options.creation.log_size = 4 << 20;
-  return options;
-}
-
 class EvolveRecords : public ::testing::Test {
  protected:
   void fill() const {
-    auto pool = Pool<v1::Root>::open(path, small());
+    auto pool = Pool<v1::Root>::open(path, test::small_pool());
     pool.update([&](auto& tx, v1::Root& r) {
       r.owner.put(tx, old(1));
       r.shelves.upsert(tx, "first", [](v1::Shelf&) {});
@@ -147,7 +141,7 @@ class EvolveRecords : public ::testing::Test {
   }
   template <class Root>
   Status opens() const {
-    return Pool<Root>::try_open(path, small()).status();
+    return Pool<Root>::try_open(path, test::small_pool()).status();
   }
   template <class Root>
   Lines refusals() const {
@@ -192,7 +186,7 @@ void expect_old(const std::optional<v2::Person>& p, std::uint64_t i) {
 
 TEST_F(EvolveRecords, OldRecordsAreReadAndRewrittenInEveryContainer) {
   fill();
-  auto pool = Pool<v2::Root>::open(path, small());
+  auto pool = Pool<v2::Root>::open(path, test::small_pool());
   EXPECT_EQ(pool.check().problems, Lines{});
   pool.view([&](auto& tx, const v2::Root& r) {
     EXPECT_EQ(tx.read(r.added), 7U);
@@ -247,12 +241,12 @@ TEST_F(EvolveRecords, OldRecordsAreReadAndRewrittenInEveryContainer) {
 TEST_F(EvolveRecords, AThirdVersionReadsTheRecordsOfTheFirst) {
   fill();
   {
-    auto pool = Pool<v2::Root>::open(path, small());
+    auto pool = Pool<v2::Root>::open(path, test::small_pool());
     pool.update(
         [&](auto& tx, v2::Root& r) { r.by_id.update(tx, 4, [](v2::Person& p) { p.rank = 4; }); });
   }
   {
-    auto pool = Pool<v3::Root>::open(path, small());
+    auto pool = Pool<v3::Root>::open(path, test::small_pool());
     EXPECT_EQ(pool.check().problems, Lines{});
     pool.view([&](auto& tx, const v3::Root& r) {
       EXPECT_EQ(r.by_id.find(tx, 4)->rank, 4);
@@ -356,7 +350,7 @@ struct WideIndexed {
 // that is made anew can be of the wider one.
 TEST_F(EvolveRecords, AnIndexedMemberKeepsItsType) {
   {
-    auto pool = Pool<wide::Root>::open(path, small());
+    auto pool = Pool<wide::Root>::open(path, test::small_pool());
     pool.update([](auto& tx, wide::Root& r) { r.rows.insert(tx, {1, 30}); });
   }
   const std::string copy = path + ".copy";
@@ -365,7 +359,7 @@ TEST_F(EvolveRecords, AnIndexedMemberKeepsItsType) {
   EXPECT_EQ(refusals<wide::WideIndexed>(),
             Lines{"rows: the members of 'index age' have other types (keep these members and add "
                   "others, with another index)"});
-  auto pool = Pool<wide::WideIndexed>::open(copy, small());
+  auto pool = Pool<wide::WideIndexed>::open(copy, test::small_pool());
   pool.view([](auto& tx, const wide::WideIndexed& r) {
     std::uint64_t n = 0;
     for (const wide::WideRow row : r.rows.by<&wide::WideRow::age>(tx, 30)) n += row.id;
@@ -391,7 +385,7 @@ TEST_F(EvolveRecords, AFieldOfARowCostsTheSameHoweverManyRowsThereAre) {
   for (const std::uint64_t rows : {10U, 10'000U}) {
     std::filesystem::remove(path);
     {
-      auto pool = Pool<Before>::open(path, small());
+      auto pool = Pool<Before>::open(path, test::small_pool());
       for (std::uint64_t from = 0; from < rows; from += 500)
         pool.update([&](auto& tx, Before& r) {
           for (std::uint64_t i = from; i < std::min(rows, from + 500); ++i)
@@ -399,7 +393,7 @@ TEST_F(EvolveRecords, AFieldOfARowCostsTheSameHoweverManyRowsThereAre) {
         });
       pool.close();
     }
-    auto pool = Pool<After>::open(path, small());
+    auto pool = Pool<After>::open(path, test::small_pool());
     logged.push_back(pool.stats().log_bytes);
     EXPECT_EQ(pool.view([](auto& tx, const After& r) { return r.rows.find(tx, 9)->name; }), "none");
   }
@@ -422,12 +416,12 @@ TEST_F(EvolveRecords, ARowThatMovesIsFollowed) {
     table<Row, key<&Row::id>, indexed<&Row::age>> rows;
   };
   {
-    auto pool = Pool<Before>::open(path, small());
+    auto pool = Pool<Before>::open(path, test::small_pool());
     pool.update([&](auto& tx, Before& r) {
       for (std::uint64_t i = 0; i < 200; ++i) r.rows.insert(tx, {i, 5});
     });
   }
-  auto pool = Pool<After>::open(path, small());
+  auto pool = Pool<After>::open(path, test::small_pool());
   pool.update([](auto& tx, After& r) {
     const auto first = *r.rows.at(tx, 0);
     EXPECT_EQ(first->name, "none");

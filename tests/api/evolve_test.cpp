@@ -16,6 +16,7 @@
 #include "perdure/perdure.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/open_pool.hpp"
+#include "tests/api/small_pool.hpp"
 #include "tests/medium/scratch.hpp"
 
 namespace perdure {
@@ -111,13 +112,6 @@ struct Root {
 };
 }  // namespace v3
 
-Options small() {
-  Options options;
-  options.creation.max_size = 256 << 20;
-  options.creation.log_size = 4 << 20;
-  return options;
-}
-
 constexpr std::uint64_t many = 2'500;
 
 User user(std::uint64_t i) {
@@ -191,7 +185,7 @@ void expect_all(Pool<Root>& pool, std::uint64_t n) {
 class Evolve : public ::testing::Test {
  protected:
   template <class Root>
-  Status opens(const Options& options = small()) {
+  Status opens(const Options& options = test::small_pool()) {
     return Pool<Root>::try_open(path, options).status();
   }
   std::string bytes() const {
@@ -225,7 +219,7 @@ class Evolve : public ::testing::Test {
 
 TEST_F(Evolve, FieldsAndIndexesComeAndGo) {
   {
-    auto pool = Pool<v1::Root>::open(path, small());
+    auto pool = Pool<v1::Root>::open(path, test::small_pool());
     fill(pool, many);
     pool.close();
   }
@@ -243,7 +237,7 @@ TEST_F(Evolve, FieldsAndIndexesComeAndGo) {
   EXPECT_TRUE(bytes() == before) << "the plan wrote to the pool";
   std::uint64_t blocks = 0;
   for (int opening = 0; opening < 2; ++opening) {
-    auto pool = Pool<v2::Root>::open(path, small());
+    auto pool = Pool<v2::Root>::open(path, test::small_pool());
     expect_all(pool, many);
     const CheckReport report = pool.check();
     EXPECT_TRUE(opening == 0 || report.blocks == blocks);
@@ -254,7 +248,7 @@ TEST_F(Evolve, FieldsAndIndexesComeAndGo) {
   EXPECT_TRUE(migration_plan<v2::Root>(path).value().changes.empty());
   EXPECT_EQ(migration_plan<v3::Root>(path).value().refusals, Lines{});
   for (int opening = 0; opening < 2; ++opening) {
-    auto pool = Pool<v3::Root>::open(path, small());
+    auto pool = Pool<v3::Root>::open(path, test::small_pool());
     expect_all(pool, many);
     pool.close();
   }
@@ -384,7 +378,7 @@ struct Root {
 
 TEST_F(Evolve, RowsThatShareAUniqueMemberAreFoundBeforeTheSwitch) {
   {
-    auto pool = Pool<one::Root>::open(path, small());
+    auto pool = Pool<one::Root>::open(path, test::small_pool());
     pool.update([](auto& tx, one::Root& r) {
       for (std::uint64_t i = 0; i < 10; ++i) r.users.insert(tx, user(i));
     });
@@ -399,13 +393,13 @@ TEST_F(Evolve, RowsThatShareAUniqueMemberAreFoundBeforeTheSwitch) {
           "since the program declares it unique; change or erase these rows with the program that "
           "has the pool; nothing was changed");
   {
-    auto pool = Pool<one::Root>::open(path, small());
+    auto pool = Pool<one::Root>::open(path, test::small_pool());
     pool.update([](auto& tx, one::Root& r) {
       for (std::uint64_t i = 7; i < 10; ++i) r.users.erase(tx, i);
     });
   }
   {
-    auto pool = Pool<two::Root>::open(path, small());
+    auto pool = Pool<two::Root>::open(path, test::small_pool());
     pool.view([](auto& tx, const two::Root& r) {
       EXPECT_EQ(r.users.one<&User::name>(tx, "name 4"), user(4));
     });
@@ -420,8 +414,8 @@ TEST_F(Evolve, RowsThatShareAUniqueMemberAreFoundBeforeTheSwitch) {
 }
 
 TEST_F(Evolve, UnfinishedWorkIsForTheVersionThatBeganIt) {
-  { auto pool = Pool<one::Root>::open(path, small()); }
-  { auto pool = Pool<two::Root>::open(path, small()); }
+  { auto pool = Pool<one::Root>::open(path, test::small_pool()); }
+  { auto pool = Pool<two::Root>::open(path, test::small_pool()); }
   pool::Header header;
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   file.read(reinterpret_cast<char*>(&header), sizeof header);
@@ -438,7 +432,7 @@ TEST_F(Evolve, UnfinishedWorkIsForTheVersionThatBeganIt) {
   EXPECT_EQ(refusal<Three>(),
             "a pool whose change to an earlier version of the program is not finished; open it "
             "once with that version");
-  Options options = small();
+  Options options = test::small_pool();
   options.read_only = true;
   EXPECT_EQ(opens<two::Root>(options).code(), Code::read_only);
   EXPECT_EQ(migration_plan<two::Root>(path).value().changes,
@@ -449,8 +443,8 @@ TEST_F(Evolve, UnfinishedWorkIsForTheVersionThatBeganIt) {
 }
 
 TEST_F(Evolve, APoolWithoutATransactionGetsTheNewFirstValues) {
-  { auto pool = Pool<one::Root>::open(path, small()); }
-  auto pool = Pool<v2::Root>::open(path, small());
+  { auto pool = Pool<one::Root>::open(path, test::small_pool()); }
+  auto pool = Pool<v2::Root>::open(path, test::small_pool());
   EXPECT_EQ(pool.view([](auto& tx, const v2::Root& r) { return tx.read(r.added); }), 7U);
   EXPECT_EQ(pool.check().problems, Lines{});
 }
@@ -473,7 +467,7 @@ struct Root {
 }  // namespace reused
 
 TEST_F(Evolve, FieldsFollowTheirNames) {
-  Pool<straight::Root>::open(path, small()).update([](auto& tx, straight::Root& r) {
+  Pool<straight::Root>::open(path, test::small_pool()).update([](auto& tx, straight::Root& r) {
     tx(r.a) = 1;
     tx(r.b) = 2;
   });
@@ -484,12 +478,14 @@ TEST_F(Evolve, FieldsFollowTheirNames) {
   };
   EXPECT_EQ(migration_plan<swapped::Root>(path).value().changes,
             Lines{"fields are in another order"});
-  EXPECT_EQ(values(std::type_identity<swapped::Root>{}, small()), (std::array{1UL, 2UL}));
-  Options options = small();
+  EXPECT_EQ(values(std::type_identity<swapped::Root>{}, test::small_pool()),
+            (std::array{1UL, 2UL}));
+  Options options = test::small_pool();
   options.migrate.renamed_fields = true;
   EXPECT_EQ(values(std::type_identity<straight::Root>{}, options), (std::array{2UL, 1UL}));
-  EXPECT_EQ(values(std::type_identity<straight::Root>{}, small()), (std::array{2UL, 1UL}));
-  auto pool = Pool<reused::Root>::open(path, small());
+  EXPECT_EQ(values(std::type_identity<straight::Root>{}, test::small_pool()),
+            (std::array{2UL, 1UL}));
+  auto pool = Pool<reused::Root>::open(path, test::small_pool());
   pool.view([](auto& tx, const reused::Root& r) {
     EXPECT_EQ(tx.read(r.a), 2U);
     EXPECT_EQ(tx.read(r.b), 8U);
@@ -499,7 +495,7 @@ TEST_F(Evolve, FieldsFollowTheirNames) {
 
 TEST_F(Evolve, AReadOnlyOpeningChangesNothing) {
   ASSERT_TRUE(opens<straight::Root>().ok());
-  Options options = small();
+  Options options = test::small_pool();
   options.read_only = true;
   const Status s = opens<reused::Root>(options);
   EXPECT_EQ(s.code(), Code::incompatible);
@@ -519,7 +515,7 @@ TEST_F(Evolve, AnAddedFieldCostsTheSameHoweverManyRowsThereAre) {
   for (const std::uint64_t rows : {10U, 10'000U}) {
     std::filesystem::remove(path);
     {
-      auto pool = Pool<one::Root>::open(path, small());
+      auto pool = Pool<one::Root>::open(path, test::small_pool());
       for (std::uint64_t from = 0; from < rows; from += 500)
         pool.update([&](auto& tx, one::Root& r) {
           for (std::uint64_t i = from; i < std::min(rows, from + 500); ++i)
@@ -527,7 +523,7 @@ TEST_F(Evolve, AnAddedFieldCostsTheSameHoweverManyRowsThereAre) {
         });
       pool.close();
     }
-    auto pool = Pool<Added>::open(path, small());
+    auto pool = Pool<Added>::open(path, test::small_pool());
     EXPECT_EQ(pool.view([](auto& tx, const Added& r) { return r.users.size(tx); }), rows);
     logged.push_back(pool.stats().log_bytes);
   }

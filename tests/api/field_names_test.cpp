@@ -2,8 +2,8 @@
 //
 // The names of a root type's fields: if two fields of one type change places, opening is refused
 // with both lists, and the file does not change; a renamed field opens when the program says so; a
-// pool without names opens by its layout and gets them at the next clean close. Pools with a catalog
-// find fields by their names: evolve_test.cpp.
+// pool without names opens by its layout and gets them at the next clean close. In pools with a
+// catalog fields are found by their names: evolve_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cstdint>

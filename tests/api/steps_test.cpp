@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "perdure/perdure.hpp"
+#include "tests/api/small_pool.hpp"
 #include "tests/medium/scratch.hpp"
 
 namespace perdure {
@@ -51,13 +52,6 @@ struct Root {
 };
 }  // namespace v3
 
-Options small() {
-  Options options;
-  options.creation.max_size = 256 << 20;
-  options.creation.log_size = 4 << 20;
-  return options;
-}
-
 MigrationStep to_v2() {
   return step<v1::User, v2::User>("users", [](const v1::User& before, v2::User& now) {
     const auto space = before.name.find(' ');
@@ -83,7 +77,7 @@ constexpr std::uint64_t many = 500;
 class Steps : public ::testing::Test {
  protected:
   void fill() const {
-    auto pool = Pool<v1::Root>::open(path, small());
+    auto pool = Pool<v1::Root>::open(path, test::small_pool());
     pool.update([&](auto& tx, v1::Root& r) {
       for (std::uint64_t i = 0; i < many; ++i) r.users.insert(tx, user(i));
     });
@@ -113,7 +107,7 @@ class Steps : public ::testing::Test {
 
 TEST_F(Steps, RowsAreMadeOfTheirEarlierOnes) {
   fill();
-  Options options = small();
+  Options options = test::small_pool();
   options.migrate.steps = {to_v2()};
   options.migrate.batch = 70;
   std::vector<std::uint64_t> progress;
@@ -129,24 +123,24 @@ TEST_F(Steps, RowsAreMadeOfTheirEarlierOnes) {
     expect_v2(pool);
   }
   EXPECT_EQ(progress, (std::vector<std::uint64_t>{70, 140, 210, 280, 350, 420, 490, 500}));
-  auto pool = Pool<v2::Root>::open(path, small());  // the step is not needed any more
+  auto pool = Pool<v2::Root>::open(path, test::small_pool());  // the step is not needed any more
   expect_v2(pool);
 }
 
 TEST_F(Steps, WithoutAStepItIsRefused) {
   fill();
   EXPECT_EQ(migration_plan<v2::Root>(path).value().refusals.size(), 1U);
-  const Status s = Pool<v2::Root>::try_open(path, small()).status();
+  const Status s = Pool<v2::Root>::try_open(path, test::small_pool()).status();
   EXPECT_EQ(s.code(), Code::incompatible);
   EXPECT_NE(s.message().find("users.name: found in the pool, not in the program"),
             std::string::npos)
       << s.message();
-  EXPECT_TRUE(Pool<v1::Root>::try_open(path, small()).ok());
+  EXPECT_TRUE(Pool<v1::Root>::try_open(path, test::small_pool()).ok());
 }
 
 TEST_F(Steps, TwoStepsAreChained) {
   fill();
-  Options options = small();
+  Options options = test::small_pool();
   options.migrate.steps = {to_v3(), to_v2()};
   auto pool = Pool<v3::Root>::open(path, options);
   EXPECT_EQ(pool.check().problems, Lines{});
@@ -163,7 +157,7 @@ TEST_F(Steps, TwoStepsAreChained) {
 
 TEST_F(Steps, AStepForNoTableIsRefused) {
   fill();
-  Options options = small();
+  Options options = test::small_pool();
   options.migrate.steps = {to_v2()};
   options.migrate.steps[0].table = "user";
   const Lines found = migration_plan<v2::Root>(path, options.migrate).value().refusals;
@@ -176,7 +170,7 @@ TEST_F(Steps, AStepForNoTableIsRefused) {
 // A step that throws after some batches leaves a pool that only the same steps open.
 TEST_F(Steps, WhatWasCutShortGoesOn) {
   fill();
-  Options options = small();
+  Options options = test::small_pool();
   options.migrate.batch = 50;
   int calls = 0;
   options.migrate.steps = {to_v2()};
@@ -187,11 +181,11 @@ TEST_F(Steps, WhatWasCutShortGoesOn) {
     apply(before, now);
   };
   EXPECT_THROW((void)Pool<v2::Root>::try_open(path, options), std::runtime_error);
-  const Status without = Pool<v2::Root>::try_open(path, small()).status();
+  const Status without = Pool<v2::Root>::try_open(path, test::small_pool()).status();
   EXPECT_EQ(without.code(), Code::incompatible);
   EXPECT_NE(without.message().find("Without the steps that it began with"), std::string::npos)
       << without.message();
-  const Status older = Pool<v1::Root>::try_open(path, small()).status();
+  const Status older = Pool<v1::Root>::try_open(path, test::small_pool()).status();
   EXPECT_EQ(older.code(), Code::incompatible) << older.message();
   options.migrate.steps = {to_v2()};
   std::uint64_t again = 0;
@@ -210,13 +204,13 @@ TEST_F(Steps, WhatWasCutShortGoesOn) {
 TEST_F(Steps, RowsThatWouldShareAUniqueMemberAreRefusedBeforeTheSwitch) {
   fill();
   const auto refused = [&](auto change, const std::string& expected) {
-    Options options = small();
+    Options options = test::small_pool();
     options.migrate.steps = {step<v1::User, v2::User>(
         "users", [&](const v1::User& before, v2::User& now) { change(before, now); })};
     const Status s = Pool<v2::Root>::try_open(path, options).status();
     EXPECT_EQ(s.code(), Code::exists);
     EXPECT_NE(s.message().find(expected), std::string::npos) << s.message();
-    EXPECT_TRUE(Pool<v1::Root>::try_open(path, small()).ok());
+    EXPECT_TRUE(Pool<v1::Root>::try_open(path, test::small_pool()).ok());
   };
   refused([](const v1::User& before, v2::User& now) { now.mail = before.mail.substr(0, 3); },
           "400 rows share their 'users.mail' with an earlier row");
@@ -241,7 +235,7 @@ struct Root {
 
 TEST_F(Steps, AFieldThatAStepReadsMustNotBeGivenUp) {
   fill();
-  Options options = small();
+  Options options = test::small_pool();
   options.migrate.steps = {step<v1::User, both::User>("users", [](const auto&, auto&) {})};
   EXPECT_EQ(migration_plan<both::Root>(path, options.migrate).value().refusals,
             Lines{"users.name: a step reads it, and perdure_removed gives it up (take it out of "
