@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a record costs a look-up: the same struct as a value in the container's node (perdure::fixed)
-// and as a record, a block of its own with a word for its layout; see perdure.hpp.
+// What a record costs a look-up: the same struct as a value in the container's node
+// (perdure::fixed) and as a record, a block of its own with a word for its layout; see perdure.hpp.
 #include <optional>
 #include <stdexcept>
 #include <string>

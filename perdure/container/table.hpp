@@ -397,9 +397,9 @@ class alignas(64) table {
   void catch_up_rows(
       Run&& run, Look&& look, std::uint64_t batch, const detail::RowSteps& steps = {{}, {}},
       Done&& done = [](std::uint64_t) {});
-  /// How many rows of the table at `old`, whose row and key are this table's, would share the member
-  /// that `path` ends with: with another row's after `steps`, or with one that has not gone through
-  /// them yet.
+  /// The number of rows of the table at `old`, whose row and key are this table's, that would share
+  /// the member that `path` ends with: with another row's after `steps`, or with one that has not
+  /// gone through them yet.
   template <class Tx>
   [[nodiscard]] std::uint64_t shared_values(Tx& tx, const std::byte* old, std::string_view path,
                                             const detail::RowSteps& steps) const;

@@ -13,8 +13,8 @@
 namespace perdure::detail {
 
 /// Calls f(type, place) for each part of a type that is no array and no struct held whole. Arrays
-/// and structs of numbers alone are left out. `at`: the place of the type; of an array, elements from
-/// `end` on are left out, except the first.
+/// and structs of numbers alone are left out. `at`: the place of the type. The elements of an array
+/// that lie at `end` or behind it are left out, except the first one.
 void each_type_part(std::string_view type, std::uint64_t at, std::uint64_t end,
                     const std::function<void(std::string_view type, std::uint64_t at)>& f);
 

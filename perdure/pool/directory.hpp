@@ -94,7 +94,7 @@ class Directory {
       if (from + count <= section_end(at))
         return from * chunk_bytes + data_bytes % chunk_bytes + count * chunk_bytes;
     }
-    return max_data_bytes() + count * chunk_bytes;  // no section has so many in a row
+    return max_data_bytes() + count * chunk_bytes;  // no section has that many in a row
   }
 
  private:

@@ -115,7 +115,7 @@ enum class TextVersion : std::uint8_t {
 /// of the pool format (docs/format.md). Throws std::bad_alloc.
 [[nodiscard]] std::string text_of(const Type& type, TextVersion version = TextVersion::plain);
 
-/// The alignment that a class of so many bytes has if its text states none: the largest power of
+/// The alignment that a class of this size has if its text states none: the largest power of
 /// two, up to 8, that divides its size.
 [[nodiscard]] constexpr std::uint32_t natural_align(std::uint32_t size) noexcept {
   const std::uint32_t bits = size | 8;

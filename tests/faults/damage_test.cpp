@@ -306,8 +306,8 @@ TEST_P(Mismatch, LayoutEngineVersionEndianness) {
     image.restore();
   }
 
-  // Which layout a pool has is known after its recovery, since that may end a change of layout. Of a
-  // pool in order, nothing is changed.
+  // Which layout a pool has is known after its recovery, since that may end a change of layout.
+  // Nothing is changed in a pool that was closed in order.
   for (const bool in_order : {false, true}) {
     Image before(path);
     const auto layout = Pool<Other, Tested>::try_open(path, o);
