@@ -39,9 +39,9 @@ struct MigrationStep {
   std::string table;          ///< the root's field: "users"
   const value::Type* before;  ///< of the rows that it reads
   const value::Type* now;     ///< of those that it makes
-  std::shared_ptr<void> (*make_before)();
-  std::shared_ptr<void> (*make_now)();
-  std::function<void(const void* before, void* now)> apply;
+  std::shared_ptr<void> (*make_before)();  ///< makes an empty row of `before`
+  std::shared_ptr<void> (*make_now)();     ///< makes an empty row of `now`
+  std::function<void(const void* before, void* now)> apply;  ///< sets a row from one of `before`
 };
 
 /// How a pool of another version of the program is opened: Options::migrate.

@@ -12,7 +12,8 @@ namespace perdure {
 /// A field that had another name in an earlier version of its struct, which has, of all such:
 ///     static constexpr perdure::renamed perdure_renamed[] = {{"owner", "user"}};
 struct renamed {
-  std::string_view now, before;
+  std::string_view now;     ///< the field's name in this version
+  std::string_view before;  ///< its name in an earlier one
 };
 
 }  // namespace perdure

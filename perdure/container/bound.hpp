@@ -18,14 +18,14 @@ namespace detail {
 /// Where a range begins: at a value, or behind all that are equal to it.
 template <class V>
 struct lower_bound_at {
-  V value;
-  bool behind;
+  V value;      ///< where the range begins
+  bool behind;  ///< whether values equal to it are left out
 };
 /// Where a range ends.
 template <class V>
 struct upper_bound_at {
-  V value;
-  bool behind;
+  V value;      ///< where the range ends
+  bool behind;  ///< whether values equal to it are in it
 };
 
 /// Whether a type is the beginning of a range.

@@ -42,16 +42,19 @@ class retired {
   void each_block(Tx& tx, F f) const {
     old_.each_block(tx, f);
   }
+  /// For Pool::check(): those of the container.
   template <class Tx, class F>
     requires requires(const C& c, Tx& tx, F f) { c.each_object(tx, f); }
   void each_object(Tx& tx, F f) const {
     old_.each_object(tx, f);
   }
+  /// For Pool::check(): those of the container.
   template <class Tx, class F>
     requires requires(const C& c, Tx& tx, F f) { c.each_pointer(tx, f); }
   void each_pointer(Tx& tx, F f) const {
     old_.each_pointer(tx, f);
   }
+  /// For Pool::check(): that of the container.
   template <class Tx>
     requires requires(const C& c, Tx& tx) { c.audit(tx); }
   [[nodiscard]] auto audit(Tx& tx) const {
