@@ -3,9 +3,9 @@
 written as soon as it is known.
 
 A run that is interrupted loses only the mutant in progress: a last line that is not whole is
-ignored. A line is either a mutant's result or, with "calls", the list of the calls that the
-explorer reaches, each of which is a mutant, too. The explorer's results count only for the same
---distinct and --engine.
+ignored. A line is a mutant's result; or, with "calls", the list of the calls that the explorer
+reaches, each of which is a mutant, too; or, with "took", the seconds that a program takes to pass
+without any mutant. The explorer's results count only for the same --distinct and --engine.
 """
 
 import json
@@ -60,12 +60,15 @@ class Results:
         self.path, self.commit = path, commit
         self.settings = {"distinct": distinct, "engine": engine}
         self.rows = {}  # mutant -> its last result
+        self.took = {}  # program -> seconds without any mutant
+        self.found_by = {}  # mutant -> what found it last, in any commit
         self.calls = None  # [{"mutant", "explained"}], once they are known
         self.never_reached = []
         self._seconds = {}
         for row in _lines(path):
             if "seconds" in row:
                 self._seconds.setdefault(row["program"], []).append(row["seconds"])
+                self.found_by[row["mutant"]] = row["by"]
             if row["commit"] == commit and commit is not None:
                 self._take(row)
 
@@ -76,6 +79,8 @@ class Results:
             return
         if "calls" in row:
             self.calls, self.never_reached = row["calls"], row["never_reached"]
+        elif "took" in row:
+            self.took[row["program"]] = row["took"]
         else:
             self.rows[row["mutant"]] = row
 
@@ -93,6 +98,10 @@ class Results:
         """A mutant's result: mutant, kind, killed, by, explained, program, seconds."""
         self._seconds.setdefault(row["program"], []).append(row["seconds"])
         self._add(row)
+
+    def add_without_any(self, program, seconds):
+        """A program passes without any mutant."""
+        self._add({"program": program, "took": round(seconds, 2)})
 
     def add_calls(self, calls, never_reached):
         self._add({"calls": calls, "never_reached": never_reached})

@@ -282,7 +282,7 @@ class Run(Scratch):
         self.assertEqual(list(self.results().rows), [self.call])
         made, ran = self.gate({("ring", 0): "found", ("fuzz", 1): ""})
         said = self.work(made)
-        self.assertEqual(ran, [("fuzz", -1), ("ring", -1), ("ring", 0), ("fuzz", 1)])
+        self.assertEqual(ran, [("ring", 0), ("fuzz", 1)])  # both passed without any before
         self.assertEqual(self.built[1:], [["fuzz", "ring"]])
         self.assertRegex(
             said, r"\[ 1/2\] .* killed   a \(perdure/a.cpp\)  found  \(about 0 min left\)"
@@ -319,6 +319,45 @@ class Run(Scratch):
         self.work(made)
         self.assertEqual(sorted(made.tried), sorted(made.written.values()))
         self.assertTrue(all(row["killed"] for row in self.results().rows.values()))
+
+    def test_what_hangs_beside_another_is_tried_again_alone(self):
+        for again in ("found", "ring hangs", ""):
+            answers = {"ring": ["ring hangs", again], "fuzz": ["found"]}
+            made = runner.Gate(self.root, self.root / "work", self.results(), r"^[ab] ", at_once=2)
+            made.run = lambda by, answers=answers, **_: answers[by].pop(0)
+            made.run_without_any = lambda by: None
+            said = self.work(made, resume=False)
+            self.assertEqual(answers, {"ring": [], "fuzz": []})
+            self.assertEqual(made.results.rows["a (perdure/a.cpp)"]["by"], again)
+            self.assertRegex(said, r"\[ 2/2\] .* a \(perdure/a.cpp\)")
+
+    def test_what_found_it_last_comes_first(self):
+        made = runner.Gate(self.root, self.root / "work", self.results("other"), "")
+        for name, program, by in (
+            (self.call, "explorer", "undo/stm, swaps, file-async, px86"),
+            ("a", "ring", "Ring/Wraps.at_its_end/3"),
+            ("b", "ring", "ring ends with -11"),
+            ("c", "explorer", "explorer hangs"),
+        ):
+            made.results.add({**row(name, program=program), "by": by})
+        made = runner.Gate(self.root, self.root / "work", self.results("next"), "")
+        self.assertEqual(made.results.rows, {})
+        only_there = ["--engine", "undo/stm", "--workload", "swaps", "--configuration",
+                      "file-async", "--model", "px86"]
+        every = ["--omit", "fence:0x1", "--engine", "undo,undo/stm"]
+        for name, program, extra, expected in (
+            (self.call, "explorer", every, [*every[:2], *only_there]),
+            (self.call, "explorer", [], only_there),
+            ("a", "ring", [], ["--gtest_filter=Ring/Wraps.at_its_end/3"]),
+            ("b", "ring", [], []),
+            ("c", "explorer", [], []),
+            ("never tried", "explorer", every, []),
+        ):
+            self.assertEqual(made.found_last(name, program, extra), expected)
+        ran = []
+        made.run = lambda by, extra=(), less=1: ran.append([*extra]) or ""
+        made.timed((self.call, "call", "explorer", {"extra": every, "less": 1}, ""))
+        self.assertEqual(ran, [[*every[:2], *only_there], every])  # all, where it finds nothing now
 
     def test_only_some(self):
         made, ran = self.gate({("ring", 0): "found"}, only="^a ")

@@ -28,6 +28,8 @@ WITHOUT_ANY = 3600
 # A survivor costs the explorer the most, because it judges all of its images. Where a survivor is
 # explained, its number of images is divided by this.
 LESS_WHERE_EXPLAINED = 10
+# What the explorer names when it finds a failure, as the options that look only there.
+FOUND = ("--engine", "--workload", "--configuration", "--model")
 
 
 def say(text):
@@ -110,6 +112,7 @@ class Gate:
         if found := self.run(by):
             sys.exit(f"mutants: {by} fails without any mutant: {found}")
         self.took[by] = time.monotonic() - start
+        self.results.add_without_any(by, self.took[by])
 
     def run(self, by, extra=(), mutant=-1, less=1):
         """Returns what found the mutant, or "" if nothing did."""
@@ -244,24 +247,49 @@ class Gate:
         return reached, why
 
     def try_all(self, tries):
-        """Tries `at_once` mutants at a time; what is known first is stored first."""
+        """Tries `at_once` mutants at a time; what is known first is stored first.
+
+        A program that hangs beside another one may only be slow: it is tried again at the end,
+        alone.
+        """
+        hung = []
         with concurrent.futures.ThreadPoolExecutor(self.at_once) as pool:
             left = {pool.submit(self.timed, attempt): attempt for attempt in tries}
             try:
                 for number, done in enumerate(concurrent.futures.as_completed(list(left)), 1):
                     attempt = left.pop(done)
-                    self.note(attempt, *done.result(), f"{number:2}/{len(tries)}")
+                    by, seconds = done.result()
+                    if by == f"{attempt[2]} hangs" and self.at_once > 1:
+                        hung.append(attempt)
+                        continue
+                    self.note(attempt, by, seconds, f"{number:2}/{len(tries)}")
                     self.say_how_long(left.values())
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+        for number, attempt in enumerate(hung, len(tries) - len(hung) + 1):
+            self.note(attempt, *self.timed(attempt), f"{number:2}/{len(tries)}")
+            self.say_how_long(hung[number - len(tries) + len(hung) :])
 
     def timed(self, attempt):
         """Returns what found the mutant, or "", and the seconds."""
-        _, _, program, how, _ = attempt
+        what, _, program, how, _ = attempt
         start = time.monotonic()
-        by = self.run(program, **how)
+        extra = self.found_last(what, program, how.get("extra", []))
+        by = (extra and self.run(program, **{**how, "extra": extra})) or self.run(program, **how)
         return by, time.monotonic() - start
+
+    def found_last(self, what, program, extra):
+        """The arguments for only that part of the program which found the mutant the last time, in
+        this commit or another one: most are found by it again, at once. Empty if none did."""
+        by = self.results.found_by.get(what, "")
+        if program != "explorer":
+            return [f"--gtest_filter={by}"] if re.fullmatch(r"[\w/]+\.[\w/]+", by) else []
+        parts = by.split(", ")
+        if len(parts) != len(FOUND) or self.results.settings["engine"]:
+            return []
+        omitted = extra[:2] if extra[:1] == ["--omit"] else []
+        return [*omitted, *(word for pair in zip(FOUND, parts) for word in pair)]
 
     def note(self, attempt, by, seconds, number):
         what, kind, program, _, explained = attempt
@@ -297,8 +325,11 @@ class Gate:
         if not needed:
             return say("mutants: none to try: all that were asked for have a result of this commit")
         build(self.copy, jobs, needed)
+        known = self.results.took if resume else {}
+        self.took.update(known)
         for by in needed:
-            self.run_without_any(by)
+            if by not in known:
+                self.run_without_any(by)
         reached, why = self.learn_calls() if wants_calls else ({}, {})
         if "explorer" in needed:
             self.learn_engines()
