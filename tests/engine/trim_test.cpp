@@ -320,13 +320,16 @@ class TrimCrashes : public EngineTest {
     rig.medium->set_fence_hooks(
         [&] {
           if (++fences % every != 0) return;
+          {
+            const std::lock_guard lock(mutex);
+            if (images.size() >= 60) return;
+          }
           Image image{{}, acknowledged};  // read before the image is taken: it stays true
           image.bytes = rig.medium->durable_image();
           Image mixed = image;
           const std::vector<std::byte> now = rig.medium->current_image();
           const bool one_moment = rig.medium->durable_image() == image.bytes;
           const std::lock_guard lock(mutex);
-          if (images.size() >= 60) return;
           // Of each line that is not durable, either what is durable of it or all that was stored.
           for (std::size_t at = 0; at + 64 <= std::min(mixed.bytes.size(), now.size()); at += 64)
             if (choice() % 2 == 0) std::memcpy(&mixed.bytes[at], &now[at], 64);
