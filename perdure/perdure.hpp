@@ -23,6 +23,7 @@
 #include "perdure/container/map.hpp"
 #include "perdure/container/queue.hpp"
 #include "perdure/container/rb_tree.hpp"
+#include "perdure/container/rebuilt.hpp"
 #include "perdure/container/retired.hpp"
 #include "perdure/container/string.hpp"
 #include "perdure/container/table.hpp"

@@ -206,6 +206,11 @@ class LayoutNames {
   /// The types that were noted.
   [[nodiscard]] const std::vector<const value::Type*>& records() const noexcept { return records_; }
 
+  /// Remembers a container that is made of another one.
+  void note_rebuild(detail::Rebuild one) { rebuilds_.push_back(std::move(one)); }
+  /// What was noted.
+  [[nodiscard]] const std::vector<detail::Rebuild>& rebuilds() const noexcept { return rebuilds_; }
+
   /// What the structs whose lines were made say of the version before.
   [[nodiscard]] const detail::SaidOfBefore& said_of_before() const noexcept { return said_; }
 
@@ -309,6 +314,7 @@ class LayoutNames {
   bool any_name_ = false;
   detail::SaidOfBefore said_;
   std::vector<const value::Type*> records_;
+  std::vector<detail::Rebuild> rebuilds_;
 };
 
 namespace detail {
@@ -322,6 +328,7 @@ struct RootType {
   /// The layout text with names (named_layout_of<Root>()); empty: `layout` stands for it.
   std::string named_layout = {};
   std::vector<const value::Type*> records = {};  ///< of all records and rows in it
+  std::vector<Rebuild> rebuilds = {};            ///< of all containers that are rebuilt
   SaidOfBefore said = {};  ///< by the root type, of the version of the program before it
   /// The text for a catalog.
   [[nodiscard]] const std::string& text() const noexcept {
@@ -342,6 +349,7 @@ template <class T>
   root.said = named.said_of_before();
   named.definitions(root.named_layout);
   root.records = named.records();
+  root.rebuilds = named.rebuilds();
   return root;
 }
 

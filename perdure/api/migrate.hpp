@@ -33,14 +33,15 @@ namespace value {
 struct Type;
 }
 
-/// A function of the program that makes a table's rows of one version from those of another one.
+/// A function of the program that makes a table's rows of one version, or a container's records or
+/// elements, from those of another one.
 /// perdure::step() makes it (step.hpp).
 struct MigrationStep {
-  std::string table;          ///< the root's field: "users"
-  const value::Type* before;  ///< of the rows that it reads
-  const value::Type* now;     ///< of those that it makes
-  std::shared_ptr<void> (*make_before)();  ///< makes an empty row of `before`
-  std::shared_ptr<void> (*make_now)();     ///< makes an empty row of `now`
+  std::string table;                                         ///< the root's field: "users"
+  const value::Type* before;                                 ///< of the rows that it reads
+  const value::Type* now;                                    ///< of those that it makes
+  std::shared_ptr<void> (*make_before)();                    ///< makes an empty row of `before`
+  std::shared_ptr<void> (*make_now)();                       ///< makes an empty row of `now`
   std::function<void(const void* before, void* now)> apply;  ///< sets a row from one of `before`
 };
 
@@ -50,8 +51,9 @@ struct Migration {
   /// fields: `incompatible`): for a program that has renamed fields and changed no types or places.
   /// The pool gets the new names.
   bool renamed_fields = false;
-  /// Steps for tables whose rows can't become those of the program by themselves. Those of one
-  /// table are chained: rows of version 1 go through the step to version 2 and that to version 3.
+  /// Steps for tables and containers whose rows, records or elements can't become those of the
+  /// program by themselves. Those of one field are chained: rows of version 1 go through the step
+  /// to version 2 and that to version 3.
   std::vector<MigrationStep> steps = {};
   /// How many rows one transaction rewrites or indexes; at least 1.
   std::uint64_t batch = 1000;

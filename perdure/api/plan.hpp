@@ -30,6 +30,15 @@ struct SaidOfBefore {
   std::vector<std::string> removed;
 };
 
+/// What a root type says of a container that is made of another one (container/rebuilt.hpp).
+struct Rebuild {
+  std::string text;                       ///< of its type
+  std::string before;                     ///< the text of the container that it is made of
+  std::uint64_t before_at, before_bytes;  ///< where that lies, from its beginning
+  const value::Type* from;                ///< an element of that one
+  const value::Type* to;                  ///< an element of the new one
+};
+
 /// Bytes of the old root object that become bytes of the new one.
 struct Move {
   std::uint64_t from, to, bytes;
@@ -46,11 +55,19 @@ struct NewPart {
   bool is_unique;
 };
 
+/// A container that is rebuilt after the switch.
+struct RebuiltField {
+  std::uint64_t from,
+      to;  ///< where the old one is in the old root object, and the field in the new
+  std::string path;
+};
+
 struct Plan {
   MigrationPlan said;
   std::vector<std::string> refused;  ///< said.refusals without advice
   std::vector<Move> moves;
   std::vector<NewPart> parts;
+  std::vector<RebuiltField> rebuilt;
   bool pending = false;  ///< work follows the switch
   std::string notes;     ///< of the new layout text (pool::LayoutText)
   Migration migrate;     ///< how that is done

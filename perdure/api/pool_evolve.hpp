@@ -74,6 +74,21 @@ void TypedPool<Derived, Root>::refuse_duplicates(const detail::Plan& plan) {
       });
     });
   }
+  for (const detail::RebuiltField& one : plan.rebuilt) {
+    view([&](auto& tx, const Root& root) {
+      const auto* const old = reinterpret_cast<const std::byte*>(&root);
+      detail::each_leaf(root, [&]<class Field>(const Field& field) {
+        const auto at = static_cast<std::uint64_t>(
+            reinterpret_cast<const std::byte*>(std::addressof(field)) - old);
+        if constexpr (requires { Field::shared_after(tx, old, plan.migrate.steps, one.path); })
+          if (at == one.to) {
+            const std::string shared =
+                Field::shared_after(tx, old + one.from, plan.migrate.steps, one.path);
+            if (!shared.empty()) problems += (problems.empty() ? "" : "; ") + shared;
+          }
+      });
+    });
+  }
   if (!problems.empty()) this->refuse_rows(problems);
 }
 
@@ -85,17 +100,22 @@ void TypedPool<Derived, Root>::catch_up(const Migration& migrate) {
   const auto run = [&](auto&& f) { update(Durability::async, [&](auto& tx, Root&) { f(tx); }); };
   const auto look = [&](auto&& f) { view([&](auto& tx, const Root&) { f(tx); }); };
   detail::each_leaf(root(), [&](auto& field) {
-    if constexpr (requires { field.catch_up(run, batch); }) {
+    const auto at = static_cast<std::uint64_t>(
+        reinterpret_cast<const std::byte*>(std::addressof(field)) - this->root_);
+    const std::string path = detail::path_at(type, at);
+    const auto done = [&](std::uint64_t n) {
+      if (migrate.progress) migrate.progress(path, n);
+    };
+    if constexpr (requires { field.catch_up_rebuilt(run, look, batch, migrate.steps, path, done); })
+      field.catch_up_rebuilt(run, look, batch, migrate.steps, path, done);
+    else if constexpr (requires { field.catch_up(run, batch); })
       field.catch_up(run, batch);
-    } else if constexpr (requires { field.catch_up_rows(run, look, batch); }) {
-      const auto at = static_cast<std::uint64_t>(
-          reinterpret_cast<const std::byte*>(std::addressof(field)) - this->root_);
-      const std::string path = detail::path_at(type, at);
-      field.catch_up_rows(run, look, batch, detail::RowSteps(migrate.steps, path),
-                          [&](std::uint64_t n) {
-                            if (migrate.progress) migrate.progress(path, n);
-                          });
-    }
+    else if constexpr (requires { field.catch_up_rows(run, look, batch); })
+      field.catch_up_rows(run, look, batch, detail::RowSteps(migrate.steps, path), done);
+    else if constexpr (requires {
+                         catch_up_records(field, run, look, batch, detail::RowSteps({}, {}), done);
+                       })
+      catch_up_records(field, run, look, batch, detail::RowSteps(migrate.steps, path), done);
   });
   update(Durability::durable, [&](auto& tx, Root&) {
     const std::uint64_t none = 0;

@@ -33,6 +33,8 @@ class RowSteps {
   /// to `lost` the fields that a step of the way reads, and that its perdure_removed gives up.
   [[nodiscard]] bool lead(const value::Type& from, const value::Type& to,
                           std::vector<std::string>& lost) const;
+  /// Adds to `lost` the fields that a step reads, and that its perdure_removed gives up.
+  static void given_up(const MigrationStep& one, std::vector<std::string>& lost);
   /// Whether there are steps, and a record has another layout than `type`: then it is rewritten, so
   /// that all records have this layout when the steps are done.
   [[nodiscard]] bool needed(value::Reader& tx, const value::Type& type,

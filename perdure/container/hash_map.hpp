@@ -36,6 +36,7 @@
 #include "perdure/container/counter.hpp"
 #include "perdure/container/hash_node.hpp"
 #include "perdure/container/live_cursor.hpp"
+#include "perdure/container/record_steps.hpp"
 #include "perdure/container/segments.hpp"
 #include "perdure/container/stored.hpp"
 
@@ -195,33 +196,15 @@ class alignas(64) hash_map {
   /// is empty.
   template <class Tx>
   bool clear_some(Tx& tx, std::uint64_t n) {
-    detail::require_update<Tx>();
-    const std::uint64_t segments = tx.read(segments_);
-    const bool all = n == ~std::uint64_t{0};      // then the map need not be valid on the way
-    for (std::uint64_t s = segments; s-- > 0;) {  // segment 0 last (HASHMAP-1)
-      ptr<Segment>* entry = directory_.at(tx, s);
-      Segment* segment = tx.read(*entry);
-      if (segment == nullptr) continue;
-      for (Bucket& bucket : segment->bucket) {
-        Node* const first = tx.read(bucket);
-        Node* node = first;
-        for (; node != nullptr && n > 0; --n) {
-          Node* next = tx.read(node->next);
-          leave(node, next);
-          if (!all) count_.add(tx, std::uint64_t(0) - 1, node->hash_of(tx));
-          drop(tx, node);
-          node = next;
-        }
-        if (node != first && !all) tx.write(bucket, node);
-        if (node != nullptr) return false;
-      }
-      tx.free(segment);
-      if (!all) tx.write(*entry, nullptr);
-    }
-    directory_.clear(tx);
-    count_.clear(tx);
-    if (segments != 0) tx.write(segments_, 0);
-    return true;
+    return remove_some(tx, n, [](const Node*) {});
+  }
+  /// clear_some that calls f(key, value) with each element before it is removed. f must not change
+  /// the map.
+  template <class Tx, class F>
+  bool take_some(Tx& tx, std::uint64_t n, F f) {
+    return remove_some(tx, n, [&](const Node* node) {
+      f(Key::read(tx, node->key), Value::read(tx, node->value));
+    });
   }
 
   /// Frees up to `blocks` heap blocks of what the map owns, and lowers `blocks` by their number.
@@ -382,6 +365,13 @@ class alignas(64) hash_map {
     }
   }
 
+  /// There is each_place(), for a change of layout (record_steps.hpp).
+  static constexpr bool has_places = true;
+  /// Calls f(place) for each place of a value, in the order of begin().
+  template <class Tx, class F>
+  void each_place(Tx& tx, F f) const {
+    for (cursor c = begin(tx); c; c.next(tx)) f(c.node_->value);
+  }
   /// Calls f(const void*) for each heap block that the container owns, for Pool::check(). Any
   /// transaction.
   template <class Tx, class F>
@@ -430,6 +420,38 @@ class alignas(64) hash_map {
   }
 
  private:
+  template <class Tx, class F>
+  bool remove_some(Tx& tx, std::uint64_t n, F before) {
+    detail::require_update<Tx>();
+    const std::uint64_t segments = tx.read(segments_);
+    const bool all = n == ~std::uint64_t{0};      // then the map need not be valid on the way
+    for (std::uint64_t s = segments; s-- > 0;) {  // segment 0 last (HASHMAP-1)
+      ptr<Segment>* entry = directory_.at(tx, s);
+      Segment* segment = tx.read(*entry);
+      if (segment == nullptr) continue;
+      for (Bucket& bucket : segment->bucket) {
+        Node* const first = tx.read(bucket);
+        Node* node = first;
+        for (; node != nullptr && n > 0; --n) {
+          Node* next = tx.read(node->next);
+          before(node);
+          leave(node, next);
+          if (!all) count_.add(tx, std::uint64_t(0) - 1, node->hash_of(tx));
+          drop(tx, node);
+          node = next;
+        }
+        if (node != first && !all) tx.write(bucket, node);
+        if (node != nullptr) return false;
+      }
+      tx.free(segment);
+      if (!all) tx.write(*entry, nullptr);
+    }
+    directory_.clear(tx);
+    count_.clear(tx);
+    if (segments != 0) tx.write(segments_, 0);
+    return true;
+  }
+
   /// In directory entries that one transaction adds as the map grows: 64 KiB.
   static constexpr std::uint64_t max_at_once = 8192;
 

@@ -69,6 +69,12 @@ class key_set {
   bool free_some(Tx& tx, std::uint64_t& blocks) {
     return entries_.free_some(tx, blocks);
   }
+  /// clear_some that calls f(key) with each element before it is removed. f must not change the
+  /// set.
+  template <class Tx, class F>
+  bool take_some(Tx& tx, std::uint64_t n, F f) {
+    return entries_.take_some(tx, n, [&](const key_type& key, std::uint8_t) { f(key); });
+  }
   /// A cursor at the first element: the smallest one, or of a hash_set the first in the table's
   /// order. False where the set is empty.
   template <class Tx>

@@ -20,6 +20,7 @@
 #include "perdure/api/layout.hpp"
 #include "perdure/api/persistent.hpp"
 #include "perdure/container/live_cursor.hpp"
+#include "perdure/container/record_steps.hpp"
 #include "perdure/container/stored.hpp"
 
 namespace perdure {
@@ -216,6 +217,13 @@ class list {
     }
   }
 
+  /// There is each_place(), for a change of layout (record_steps.hpp).
+  static constexpr bool has_places = true;
+  /// Calls f(place) for each place of a value, in the order of begin().
+  template <class Tx, class F>
+  void each_place(Tx& tx, F f) const {
+    for (Node* node = tx.read(first_); node != nullptr; node = tx.read(node->next)) f(node->value);
+  }
   /// Calls f(const void*) for each heap block that the container owns, for Pool::check(). Any
   /// transaction.
   template <class Tx, class F>

@@ -45,6 +45,8 @@ class alignas(64) multimap {
  public:
   /// The type of a key.
   using key_type = K;
+  /// Several elements may have one key.
+  static constexpr bool shares_keys = true;
   /// The type of a value.
   using mapped_type = V;
   using value_arg = typename Entries::value_arg;    ///< const V&, or std::string_view
@@ -160,6 +162,13 @@ class alignas(64) multimap {
   bool clear_some(Tx& tx, std::uint64_t n) {
     return entries_.clear_some(tx, n);
   }
+  /// clear_some that calls f(key, value) with each element before it is removed. f must not change
+  /// the map.
+  template <class Tx, class F>
+  bool take_some(Tx& tx, std::uint64_t n, F f) {
+    return entries_.take_some(
+        tx, n, [&](const Entry& entry, const auto& value) { f(std::get<0>(entry), value); });
+  }
 
   /// Frees up to `blocks` heap blocks of what the map owns, and lowers `blocks` by their number.
   /// Returns whether nothing is left; until then nothing else may use the map. For retired.hpp.
@@ -201,6 +210,13 @@ class alignas(64) multimap {
     }
   }
 
+  /// There is each_place(), for a change of layout (record_steps.hpp).
+  static constexpr bool has_places = true;
+  /// Calls f(place) for each place of a value, in the order of begin().
+  template <class Tx, class F>
+  void each_place(Tx& tx, F f) const {
+    entries_.each_place(tx, f);
+  }
   /// Calls f(const void*) for each heap block that the container owns, for Pool::check(). Any
   /// transaction.
   template <class Tx, class F>

@@ -21,6 +21,7 @@
 #include "perdure/container/key_bound.hpp"
 #include "perdure/container/live_cursor.hpp"
 #include "perdure/container/ordered_range.hpp"
+#include "perdure/container/record_steps.hpp"
 #include "perdure/container/stored.hpp"
 
 namespace perdure::detail {
@@ -139,13 +140,15 @@ class ordered {
   /// Removes up to `n` elements, the smallest keys first. Returns whether the map is empty.
   template <class Tx>
   bool clear_some(Tx& tx, std::uint64_t n) {
-    require_update<Tx>();
-    detach(tx);
-    for (auto place = tree_.first(tx); place.there(); place = tree_.first(tx)) {
-      if (n-- == 0) return false;
-      tree_.erase(tx, Key::read(tx, place.key_field()));
-    }
-    return true;
+    return remove_some(tx, n, [](const K&, const auto&) {});
+  }
+  /// clear_some that calls f(key, value) with each element before it is removed. f must not change
+  /// the map.
+  template <class Tx, class F>
+  bool take_some(Tx& tx, std::uint64_t n, F f) {
+    return remove_some(tx, n, [&](const K& key, const auto& place) {
+      f(key, Value::read(tx, place.value_field()));
+    });
   }
 
   /// Frees up to `blocks` heap blocks of what the map owns, and lowers `blocks` by their number.
@@ -415,6 +418,13 @@ class ordered {
     run(tx, begin(tx), f);
   }
 
+  /// There is each_place(), for a change of layout (record_steps.hpp).
+  static constexpr bool has_places = true;
+  /// Calls f(place) for each place of a value, in the order of begin().
+  template <class Tx, class F>
+  void each_place(Tx& tx, F f) const {
+    for (auto place = tree_.first(tx); place.there(); Tree::next(tx, place)) f(place.value_field());
+  }
   /// Calls f(const void*) for each heap block that the container owns, for Pool::check(). Any
   /// transaction.
   template <class Tx, class F>
@@ -441,6 +451,18 @@ class ordered {
     static_assert(std::is_convertible_v<decltype((bound.value)), key_arg>,
                   "perdure: the bound of a range is a key of the map");
     return {K(static_cast<key_arg>(bound.value)), 0, bound.behind};
+  }
+  template <class Tx, class F>
+  bool remove_some(Tx& tx, std::uint64_t n, F before) {
+    require_update<Tx>();
+    detach(tx);
+    for (auto place = tree_.first(tx); place.there(); place = tree_.first(tx)) {
+      if (n-- == 0) return false;
+      const K key = Key::read(tx, place.key_field());
+      before(key, place);
+      tree_.erase(tx, key);
+    }
+    return true;
   }
   /// The first element that is not before the bound.
   template <class Tx>

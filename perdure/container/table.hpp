@@ -353,6 +353,33 @@ class alignas(64) table {
     });
   }
 
+  /// For a table that another one replaces (rebuilt.hpp): finds rows that share what no two rows of
+  /// this table may share, before it gets them.
+  using shared = detail::shared_rows<T, Key, Others...>;
+  /// Its rows in the order of their numbers.
+  template <class Tx>
+  [[nodiscard]] std::vector<detail::row*> rows_by_number(Tx& tx) const;
+  /// Calls f(T) for each row.
+  template <class Tx, class F>
+  void each_row(Tx& tx, F f) const {
+    for (auto at = parts_.first.rows.begin(tx); at; at.next(tx))
+      f(*copy(tx, std::optional<detail::row*>(at.value(tx))));
+  }
+  /// Removes one of the rows, and returns it with its number.
+  template <class Tx>
+  std::pair<T, std::uint64_t> take_numbered(Tx& tx, detail::row* row) {
+    detail::require_update<Tx>();
+    std::pair<T, std::uint64_t> out(*copy(tx, std::optional(row)), number_of(tx, row));
+    remove(tx, row);
+    return out;
+  }
+  /// Adds a row under a number that no row has.
+  template <class Tx>
+  void add_numbered(Tx& tx, const T& row, std::uint64_t number) {
+    detail::require_update<Tx>();
+    add_row(tx, row, number, tx.read(next_));
+  }
+
   /// Calls f(const void*) for each heap block that the table owns, for Pool::check(). Any
   /// transaction.
   template <class Tx, class F>
@@ -481,14 +508,25 @@ class alignas(64) table {
   }
 
   template <class Tx>
+  static std::uint64_t number_of(Tx& tx, const Row* row) {
+    std::uint64_t number = 0;
+    tx.read_bytes(&number, &row->number, sizeof number);
+    return number;
+  }
+  template <class Tx>
   void add_row(Tx& tx, const T& value) {
+    const std::uint64_t number = tx.read(next_);
+    add_row(tx, value, number, number);
+  }
+  /// `next`: what next_ is. REQUIRES: no row has this number.
+  template <class Tx>
+  void add_row(Tx& tx, const T& value, std::uint64_t number, std::uint64_t next) {
     detail::being_changed::refuse(this);
     require_unique(tx, nullptr, value);
     value::WriterOver<Tx> writer(tx);
-    const std::uint64_t number = tx.read(next_);
     auto* const row = reinterpret_cast<Row*>(
         value::record::make_behind(writer, number, type(), std::addressof(value)));
-    tx.write(next_, number + 1);
+    if (number >= next) tx.write(next_, number + 1);
     parts_.each([&](auto& part) {
       if (part.holds(value)) require_agreed(part.rows.insert(tx, part.key_of(value, number), row));
     });

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <type_traits>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "perdure/api/batches.hpp"
@@ -37,8 +38,7 @@ detail::row* table<T, Key, Others...>::settle(Tx& tx, Row* row, const detail::Ro
   T old{}, now{};
   value::record::read_for_step(writer, type(), &row->record, std::addressof(old));
   steps.read(writer, type(), &row->record, std::addressof(now));
-  std::uint64_t number = 0;
-  tx.read_bytes(&number, &row->number, sizeof number);
+  const std::uint64_t number = number_of(tx, row);
   auto* const kept = reinterpret_cast<Row*>(value::record::assign_behind(
       writer, type(), reinterpret_cast<std::byte*>(row), std::addressof(now)));
   parts_.each([&]<class Part>(Part& part) {
@@ -68,6 +68,20 @@ bool table<T, Key, Others...>::rows_pending(Tx& tx, const detail::RowSteps& step
     if constexpr (!detail::is_dropped<Part>) pending = pending || part.rows.size(tx) != n;
   });
   return pending && n != 0;
+}
+
+template <class T, class Key, class... Others>
+template <class Tx>
+std::vector<detail::row*> table<T, Key, Others...>::rows_by_number(Tx& tx) const {
+  std::vector<std::pair<std::uint64_t, Row*>> rows;
+  rows.reserve(size(tx));
+  for (auto at = parts_.first.rows.begin(tx); at; at.next(tx))
+    rows.emplace_back(number_of(tx, at.value(tx)), at.value(tx));
+  std::sort(rows.begin(), rows.end());
+  std::vector<Row*> out;
+  out.reserve(rows.size());
+  for (const auto& [number, row] : rows) out.push_back(row);
+  return out;
 }
 
 template <class T, class Key, class... Others>
@@ -106,8 +120,7 @@ void table<T, Key, Others...>::catch_up_rows(Run&& run, Look&& look, std::uint64
           to = from + std::min<std::size_t>(rows.size() - from, n);
           for (std::size_t i = from; i < to; ++i) {
             const T value = *copy(tx, std::optional(rows[i]));
-            std::uint64_t number = 0;
-            tx.read_bytes(&number, &rows[i]->number, sizeof number);
+            const std::uint64_t number = number_of(tx, rows[i]);
             // One that is there already is from an opening that was cut short, or was always there.
             if (part.holds(value)) (void)part.rows.insert(tx, part.key_of(value, number), rows[i]);
           }
@@ -123,7 +136,7 @@ std::uint64_t table<T, Key, Others...>::shared_values(Tx& tx, const std::byte* o
                                                       const detail::RowSteps& steps) const {
   const std::string_view name = path.substr(path.rfind('.') + 1);
   const auto& rows = reinterpret_cast<const table*>(old)->parts_.first.rows;
-  std::uint64_t shared = 0;
+  std::uint64_t met = 0;
   parts_.each([&]<class Part>(const Part& part) {
     if constexpr (Part::is_unique && !detail::is_dropped<Part>) {
       if (Part::names() != name) return;
@@ -147,14 +160,14 @@ std::uint64_t table<T, Key, Others...>::shared_values(Tx& tx, const std::byte* o
         steps.read(reader, type(), record, std::addressof(now));
         const bool had = Part::all_in(reader, type(), record) && part.holds(was);
         const bool has = part.holds(now);
-        if (has && !after.insert(Part::key_of(now, 0)).second) ++shared;
+        if (has && !after.insert(Part::key_of(now, 0)).second) ++met;
         if (had && !(has && detail::same_key(Part::key_of(was, 0), Part::key_of(now, 0))))
           before.insert(Part::key_of(was, 0));
       }
-      for (const Entry& one : before) shared += after.contains(one) ? 1U : 0U;
+      for (const Entry& one : before) met += after.contains(one) ? 1U : 0U;
     }
   });
-  return shared;
+  return met;
 }
 
 }  // namespace perdure

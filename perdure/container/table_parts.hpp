@@ -58,6 +58,9 @@ struct dropped {};
 
 namespace detail {
 
+template <class T, class... Declared>
+class shared_rows;  // table_shared.hpp
+
 /// One way to find rows: a map, and what it holds of a row.
 template <class Declared>
 struct table_part;

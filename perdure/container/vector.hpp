@@ -23,6 +23,7 @@
 #include "perdure/api/persistent.hpp"
 #include "perdure/container/compact.hpp"
 #include "perdure/container/live_cursor.hpp"
+#include "perdure/container/record_steps.hpp"
 #include "perdure/container/segments.hpp"
 #include "perdure/container/stored.hpp"
 
@@ -290,6 +291,13 @@ class vector {
     return cursor(this, n, at, at < n ? slots_.at(tx, at) : nullptr);
   }
 
+  /// There is each_place(), for a change of layout (record_steps.hpp).
+  static constexpr bool has_places = true;
+  /// Calls f(place) for each place of a value, in the order of begin().
+  template <class Tx, class F>
+  void each_place(Tx& tx, F f) const {
+    for (auto c = begin(tx); c; c.next(tx)) f(*c.field_);
+  }
   /// Calls f(const void*) for each heap block that the container owns, for Pool::check(). Any
   /// transaction.
   template <class Tx, class F>

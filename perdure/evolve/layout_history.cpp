@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "perdure/api/plan.hpp"
+#include "perdure/evolve/type_words.hpp"
 
 namespace perdure::detail {
 namespace {
@@ -70,13 +71,10 @@ void LayoutHistory::each(
   }
 }
 
-std::vector<std::string> LayoutHistory::rows(const std::string& path) const {
+std::vector<std::string> LayoutHistory::records(const std::string& path) const {
   std::vector<std::string> all;
-  each(path, [&](const LayoutLines&, const LayoutLine& line) {
-    TableText table;
-    std::string_view type = line.type;
-    if (table.take(type)) all.push_back(table.row);
-  });
+  each(path,
+       [&](const LayoutLines&, const LayoutLine& line) { all.emplace_back(record_in(line.type)); });
   return all;
 }
 

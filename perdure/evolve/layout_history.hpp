@@ -25,8 +25,9 @@ class LayoutHistory {
   /// with the field's line there, the newest first; not for those of which no record is left.
   void each(std::string path,
             const std::function<void(const LayoutLines&, const LayoutLine&)>& f) const;
-  /// The texts of the rows that a table had in those layouts.
-  [[nodiscard]] std::vector<std::string> rows(const std::string& path) const;
+  /// The texts of the records (record_in()) that a field's container had in those layouts; empty
+  /// where it had none.
+  [[nodiscard]] std::vector<std::string> records(const std::string& path) const;
 
  private:
   std::vector<LayoutLines> before_;  ///< the newest first
@@ -34,7 +35,7 @@ class LayoutHistory {
 };
 
 /// Adds a line to the notes of a new layout text (pool::LayoutText): a field of the root was
-/// called `before`; all rows of a table have the layout.
+/// called `before`; all records of a field have the layout.
 void note_renamed(std::string& notes, std::string_view path, std::string_view before);
 void note_settled(std::string& notes, std::string_view path);
 

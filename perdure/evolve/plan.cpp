@@ -2,11 +2,11 @@
 #include "perdure/api/plan.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "perdure/api/element_steps.hpp"
 #include "perdure/api/layout.hpp"
 #include "perdure/api/row_steps.hpp"
 #include "perdure/api/switch.hpp"
@@ -14,6 +14,7 @@
 #include "perdure/evolve/layout_lines.hpp"
 #include "perdure/evolve/type_changes.hpp"
 #include "perdure/evolve/type_parts.hpp"
+#include "perdure/evolve/type_words.hpp"
 #include "perdure/value/convert.hpp"
 #include "perdure/value/match_names.hpp"
 #include "perdure/value/parse.hpp"
@@ -21,39 +22,11 @@
 namespace perdure::detail {
 namespace {
 
-/// The bytes of a number of this type; 0: it is none.
-std::uint64_t number_bytes(std::string_view type) {
-  for (const std::string_view one : {"u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"})
-    if (type == one) return std::strtoull(std::string(one.substr(1)).c_str(), nullptr, 10) / 8;
-  return type == "f32" ? 4 : type == "f64" ? 8 : 0;
-}
-
-/// Whether a number may become another one by itself.
-bool widens(const LayoutLine& from, const LayoutLine& to) {
-  const std::uint64_t a = number_bytes(from.type), b = number_bytes(to.type);
-  if (a == 0 || b <= a || from.bytes != a || to.bytes != b) return false;
-  return from.type[0] == to.type[0] || (from.type[0] == 'u' && to.type[0] == 'i');
-}
-
-/// A type without the numbers of structs.
-std::string without_numbers(std::string_view type) {
-  std::string out;
-  for (std::size_t i = 0; i < type.size(); ++i) {
-    out += type[i];
-    if (type[i] == '#') i = end_of_number(type, i + 1) - 1;
-  }
-  return out;
-}
-
-/// The container that is retired; empty for other types.
-std::string_view retired_type(std::string_view type) {
-  constexpr std::string_view word = "retired<";
-  if (!type.starts_with(word) || !type.ends_with('>')) return {};
-  return type.substr(word.size(), type.size() - word.size() - 1);
-}
-
 constexpr std::string_view dropped_word = "dropped ";
-constexpr std::uint64_t part_bytes = 64;
+constexpr std::uint64_t part_bytes = 64, unknown_size = ~std::uint64_t{0};
+constexpr const char* rebuilt_advice =
+    "to make it of the pool's, declare it as perdure::rebuilt<the program's, the pool's> in one "
+    "version";
 
 using TypePairs = std::set<std::pair<const value::Type*, const value::Type*>>;
 
@@ -78,6 +51,7 @@ class Planner {
           const Migration& migrate)
       : old_(catalog.layouts[newest]),
         now_(program.text()),
+        rebuilds_(program.rebuilds),
         said_(program.said),
         migrate_(migrate),
         types_(old_, now_, program.records),
@@ -120,10 +94,12 @@ class Planner {
       if (!used[i]) gone(old_.root[i]);
     for (const MigrationStep& step : migrate_.steps)
       if (!std::any_of(now_.root.begin(), now_.root.end(), [&](const LayoutLine& line) {
-            return line.path == step.table && line.type.starts_with("table<");
+            return line.path == step.table &&
+                   (!record_in(line.type).empty() || !rebuilt_type(line.type).empty());
           }))
-        refuse(step.table + ": there is a step for it, and the program has no such table",
-               "a step names a field of the root that is a table");
+        refuse(step.table + ": there is a step for it, and the program has no such field",
+               "a step names a field of the root that is a table, is rebuilt, or has structs with "
+               "text in them as its values");
     if (plan_.same()) moved();
     return std::move(plan_);
   }
@@ -165,31 +141,36 @@ class Planner {
                         "give both the same perdure_renamed and perdure_removed: an entry says "
                         "nothing where no record has such a field");
   }
-  // Whether the program's steps make its rows of some that may be in the pool: of the newest layout
-  // or of an earlier one. The others become the program's by themselves.
-  bool by_steps(const LayoutLine& from, const TableText& before, const LayoutLine& to,
-                const TableText& after) {
+  // Whether the program's steps make its rows or values of some that may be in the pool: of the
+  // newest layout or of an earlier one. The others become the program's by themselves.
+  bool by_steps(const LayoutLine& from, const LayoutLine& to) {
     const RowSteps steps(migrate_.steps, to.path);
-    const value::Type* const row = types_.of_program(after.row);
-    if (steps.empty() || row == nullptr) return false;
-    std::vector<std::string> rows = history_.rows(from.path), lost;
-    rows.insert(rows.begin(), before.row);
+    const std::string_view after = record_in(to.type);
+    const value::Type* const type = types_.of_program(after);
+    if (steps.empty() || type == nullptr) return false;
+    std::vector<std::string> earlier = history_.records(from.path), lost;
+    earlier.insert(earlier.begin(), std::string(record_in(from.type)));
     bool lead = false;
-    for (const std::string& text : rows) {
-      if (text == after.row) continue;
+    for (const std::string& text : earlier) {
+      if (text == after) continue;
       const auto old = value::parse(text);
-      if (old.ok() && steps.lead(old->type(), *row, lost)) lead = true;
+      if (old.ok() && steps.lead(old->type(), *type, lost)) lead = true;
     }
     if (!lead) return false;
-    change(to.path + ": the program's steps make its rows of those in the pool");
+    change(to.path + ": the program's steps make its " +
+           (to.type.starts_with("table<") ? "rows" : "values") + " of those in the pool");
     plan_.pending = true;
     note_settled(plan_.notes, to.path);
+    refuse_lost(to.path, lost);
+    return true;
+  }
+  // What a step reads must not be given up.
+  void refuse_lost(const std::string& path, std::vector<std::string>& lost) {
     std::sort(lost.begin(), lost.end());
     lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
     for (const std::string& field : lost)
-      refuse(to.path + "." + field + ": a step reads it, and perdure_removed gives it up",
+      refuse(path + "." + field + ": a step reads it, and perdure_removed gives it up",
              "take it out of perdure_removed");
-    return true;
   }
 
   value::MatchedNames match() const {
@@ -204,25 +185,25 @@ class Planner {
   }
 
   // Records of earlier layouts may be in the pool, too: the program must be able to read them.
-  // `after`: the program's table; null: the field is none.
-  void older_records(const LayoutLine& from, const LayoutLine& to, const TableText* after,
-                     const std::vector<value::Change>& newest) {
-    const RowSteps steps(migrate_.steps, to.path);
-    const value::Type* const row = after != nullptr ? types_.of_program(after->row) : nullptr;
+  // `to`: the field with the type of its container in the program. `newest`: what changes in
+  // records of the newest layout.
+  void older_records(const LayoutLine& from, const LayoutLine& to,
+                     const std::vector<value::Change>& newest, const RowSteps& steps) {
+    const std::string_view after = record_in(to.type);
+    const value::Type* const type = types_.of_program(after);
     history_.each(from.path, [&](const LayoutLines& lines, const LayoutLine& line) {
       TypeChanges types(lines, now_, types_.records());
-      TableText before;
-      std::string_view old_type = line.type;
-      if (after != nullptr) {
-        if (!before.take(old_type)) return;
-        std::vector<std::string> lost;
-        const auto old = value::parse(before.row);
-        if (row != nullptr && old.ok() && !steps.empty() && steps.lead(old->type(), *row, lost))
-          return;
-        (void)types.rows_can_stay(before.row, after->row, to.path);
-      } else {
+      const std::string_view before = record_in(line.type);
+      std::vector<std::string> lost;
+      const auto old = value::parse(before);
+      if (type != nullptr && old.ok() && !steps.empty() && steps.lead(old->type(), *type, lost))
+        return;
+      if (!is_table(to.type))
         (void)types.can_stay(line.type, to.type, to.path);
-      }
+      else if (is_table(line.type))
+        (void)types.rows_can_stay(before, after, to.path);
+      else
+        return;
       const std::vector<value::Change> found = types.taken();
       for (const value::Change& one : found)
         if (one.need != value::Need::nothing) needs(one, ", in records of an earlier version");
@@ -250,13 +231,21 @@ class Planner {
     if (before.take(old_type) && after.take(new_type) && old_type.empty() && new_type.empty() &&
         from.bytes >= part_bytes * (before.parts.size() + 1))
       return table(from, before, to, after);
-    if (from.bytes == to.bytes && types_.can_stay(from.type, to.type, to.path)) {
+    // Of the container that one was rebuilt to, the size is not known; types that can stay have it.
+    if ((from.bytes == to.bytes || from.bytes == unknown_size) &&
+        types_.can_stay(from.type, to.type, to.path)) {
       const std::vector<value::Change> found = types_.taken();
-      records(found);
-      older_records(from, to, nullptr, found);
+      if (!by_steps(from, to)) records(found);
+      older_records(from, to, found, RowSteps(migrate_.steps, to.path));
       return copy(from.at, to.at, to.bytes);
     }
     (void)types_.taken();
+    if (const std::string_view made = rebuilt_type(from.type); !made.empty()) {
+      change(to.path + ": it is rebuilt, what was before is gone");
+      return field({from.path, std::string(made), from.at, unknown_size}, to);
+    }
+    for (const Rebuild& one : rebuilds_)
+      if (one.text == to.type && rebuild(from, to, one)) return;
     if (const std::string_view was = retired_type(to.type); !was.empty()) {
       const bool same = from.bytes == to.bytes && types_.can_stay(from.type, was, to.path);
       (void)types_.taken();  // records are freed as they lie
@@ -282,27 +271,56 @@ class Planner {
     refuse(to.path + ": the pool has " + from.type +
                (sizes ? " of " + std::to_string(from.bytes) + " bytes" : "") + ", the program " +
                to.type + (sizes ? " of " + std::to_string(to.bytes) + " bytes" : ""),
-           "keep this field, add one of the new type under another name, and copy in an update");
+           can_be_rebuilt(from.type) && can_be_rebuilt(to.type)
+               ? rebuilt_advice
+               : "keep this field, add one of the new type under another name, and copy in an "
+                 "update");
+  }
+
+  // A container that is made of the pool's, unless that is another one.
+  bool rebuild(const LayoutLine& from, const LayoutLine& to, const Rebuild& one) {
+    const bool same_size = from.bytes == one.before_bytes || from.bytes == unknown_size;
+    const bool stays = same_size && types_.can_stay(from.type, one.before, to.path);
+    const std::vector<value::Change> found = types_.taken();
+    if (!stays) return false;
+    records(found);
+    older_records(from, {to.path, one.before}, found, RowSteps({}, {}));
+    const ElementSteps steps(migrate_.steps, to.path, *one.from, *one.to);
+    std::vector<std::string> lost;
+    if (!steps.lead(lost)) {
+      for (const value::Change& need : steps.changes().changes()) {
+        if (need.need == value::Need::nothing) continue;
+        const std::string path = need.path.empty() ? to.path : to.path + "." + need.path;
+        refuse(path + ": " + need.text.substr(0, need.text.find(": ")),
+               "give Options::migrate.steps a step for '" + to.path + "'");
+      }
+      return true;
+    }
+    change(to.path + ": rebuilt, of " + from.type);
+    refuse_lost(to.path, lost);
+    copy(from.at, to.at + one.before_at, one.before_bytes);
+    plan_.rebuilt.push_back({from.at, to.at, to.path});
+    plan_.pending = true;
+    note_settled(plan_.notes, to.path);  // its elements are the program's when the work is done
+    return true;
   }
 
   void table(const LayoutLine& from, const TableText& before, const LayoutLine& to,
              const TableText& after) {
     if (!types_.rows_can_stay(before.row, after.row, to.path))
       refuse(to.path + ": the pool has rows " + before.row + ", the program " + after.row,
-             "keep this table, add one of the new row under another name, and copy in updates");
+             rebuilt_advice);
     const std::vector<value::Change> found = types_.taken();
-    const bool stepped = by_steps(from, before, to, after);
+    const bool stepped = by_steps(from, to);
     if (!stepped) records(found);
-    older_records(from, to, &after, found);
+    older_records(from, to, found, RowSteps(migrate_.steps, to.path));
     const std::string& key = after.parts.front();
     if (before.parts.front() != types_.part_in_pool(before, after, key))
       return refuse(
           to.path + ": the pool has '" + before.parts.front() + "', the program '" + key + "'",
-          "keep this table, add one with the new key under another name, and copy in "
-          "updates");
+          rebuilt_advice);
     if (!types_.same_members(before, before.parts.front(), after, key))
-      refuse(to.path + ": the members of '" + key + "' have other types",
-             "keep these members, add others under other names, and copy in updates");
+      refuse(to.path + ": the members of '" + key + "' have other types", rebuilt_advice);
     copy(from.at, to.at, part_bytes);  // the next row's number
     for (std::size_t i = 0; i < after.parts.size(); ++i) {
       const std::string part = types_.part_in_pool(before, after, after.parts[i]);
@@ -317,7 +335,7 @@ class Planner {
       if (i != 0 && at != before.parts.end() &&
           !types_.same_members(before, *at, after, after.parts[i]))
         refuse(to.path + ": the members of '" + after.parts[i] + "' have other types",
-               "keep these members and add others, with another index");
+               rebuilt_advice);
       const std::uint64_t place = to.at + part_bytes * (i + 1);
       // "unique a+b", and maybe ":" and their types.
       const std::string& mine = after.parts[i];
@@ -377,6 +395,7 @@ class Planner {
   }
 
   const LayoutLines old_, now_;
+  const std::vector<Rebuild>& rebuilds_;
   const SaidOfBefore& said_;
   const Migration& migrate_;
   TypeChanges types_;

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 
 #include "perdure/api/plan.hpp"
-#include "perdure/value/access.hpp"
+#include "perdure/evolve/scratch.hpp"
 #include "perdure/value/convert.hpp"
 #include "perdure/value/record.hpp"
 #include "perdure/value/shapes.hpp"
@@ -22,21 +21,6 @@ using value::Type;
 bool by_itself(const Type& from, const Type& to) {
   return from.shape == to.shape || value::compare(from, to).need() == Need::nothing;
 }
-
-/// Records in DRAM: what one step made, for the next one to read by the names of its fields.
-class Scratch final : public value::Writer {
- public:
-  void read_bytes(void* to, const void* from, std::size_t n) override { std::memcpy(to, from, n); }
-  void expect(const void*, std::size_t) override {}
-  void write_bytes(void* to, const void* from, std::size_t n) override { std::memcpy(to, from, n); }
-  std::byte* alloc(std::size_t n) override {
-    return blocks_.emplace_back(std::make_unique<std::byte[]>(n)).get();
-  }
-  void free(void*) override {}
-
- private:
-  std::vector<std::unique_ptr<std::byte[]>> blocks_;
-};
 
 }  // namespace
 
@@ -62,13 +46,17 @@ bool RowSteps::lead(const Type& from, const Type& to, std::vector<std::string>& 
   for (std::size_t n = 0; n <= steps_.size(); ++n) {
     const MigrationStep* const one = next(*at, to);
     if (one == nullptr) return n != 0 && by_itself(*at, to);
-    for (const value::Part& part : one->before->parts)
-      if (std::find(one->now->removed.begin(), one->now->removed.end(), part.name) !=
-          one->now->removed.end())
-        lost.emplace_back(part.name);
+    given_up(*one, lost);
     at = one->now;
   }
   return false;  // the steps lead in a circle
+}
+
+void RowSteps::given_up(const MigrationStep& one, std::vector<std::string>& lost) {
+  for (const value::Part& part : one.before->parts)
+    if (std::find(one.now->removed.begin(), one.now->removed.end(), part.name) !=
+        one.now->removed.end())
+      lost.emplace_back(part.name);
 }
 
 bool RowSteps::needed(value::Reader& tx, const Type& type, const value::record* from) const {
@@ -107,7 +95,10 @@ void RowSteps::read(value::Reader& tx, const Type& type, const value::record* fr
 Status add_shapes(const std::vector<MigrationStep>& steps) {
   for (const MigrationStep& one : steps)
     for (const Type* type : {one.before, one.now})
-      if (Status s = value::shapes::add(value::text_of(*type)); !s.ok()) return s;
+      if (type->kind != value::Kind::structure)
+        continue;
+      else if (Status s = value::shapes::add(value::text_of(*type)); !s.ok())
+        return s;
   return {};
 }
 

@@ -82,8 +82,9 @@ bool owns_blocks_by_text(std::string_view type) {
   each_type_part(type, 0, 0, [&](std::string_view part, std::uint64_t) {
     if (part.starts_with(pointer_word) || part.starts_with("retired<")) return;
     const auto slash = part.rfind('/');
-    owns = owns || (slash != std::string_view::npos && slash + 1 < part.size() &&
-                    end_of_number(part, slash + 1) == part.size());
+    const bool numbered = slash != std::string_view::npos && slash + 1 < part.size() &&
+                          end_of_number(part, slash + 1) == part.size();
+    owns = owns || numbered || part.starts_with("rebuilt<");
   });
   return owns;
 }

@@ -196,6 +196,21 @@ Layout* TreeReader::generic(std::string_view word, unsigned depth) {
     Layout& inner = type(depth + 1);
     return take('>') ? &inner : nullptr;
   }
+  if (word == "rebuilt") {  // rebuilt.hpp: what is made, and what it is made of
+    const Layout& now = type(depth + 1);
+    if (!take(',')) return nullptr;
+    const Layout& before = type(depth + 1);
+    if (!take('>') || !now.exact || !before.exact) return nullptr;
+    constexpr std::uint64_t line = 64;
+    const auto lines = [](std::uint64_t n) { return (n + line - 1) / line * line; };
+    Layout& made = make(Kind::structure);
+    made.parts = {{"now", &now, 0}, {"before", &before, lines(now.size)}};
+    made.align = line;
+    made.size = lines(now.size) + lines(before.size);
+    made.leads = true;
+    made.named = true;
+    return &made;
+  }
   if (word == "arr") {
     const Layout& element = type(depth + 1);
     const auto n = take(',') ? take_number() : std::nullopt;

@@ -41,7 +41,7 @@ static_assert(sizeof(Catalog) == 128);
 /// they say how to read the records that those programs made. The notes say how the pool came from
 /// the layout before, one line each:
 ///     renamed NEW OLD   the root's field NEW was OLD
-///     settled FIELD     all rows of this table have this layout, once no work is pending
+///     settled FIELD     all records of this field have this layout, once no work is pending
 struct LayoutText {
   std::uint64_t older;          ///< address of the text before this one; 0: this is the first
   std::uint32_t length, notes;  ///< bytes of the text, and of its notes

@@ -357,8 +357,8 @@ TEST_F(EvolveRecords, AnIndexedMemberKeepsItsType) {
   std::filesystem::copy_file(path, copy);
   ASSERT_TRUE(opens<wide::Indexed>().ok());
   EXPECT_EQ(refusals<wide::WideIndexed>(),
-            Lines{"rows: the members of 'index age' have other types (keep these members and add "
-                  "others, with another index)"});
+            Lines{"rows: the members of 'index age' have other types (to make it of the pool's, "
+                  "declare it as perdure::rebuilt<the program's, the pool's> in one version)"});
   auto pool = Pool<wide::WideIndexed>::open(copy, test::small_pool());
   pool.view([](auto& tx, const wide::WideIndexed& r) {
     std::uint64_t n = 0;

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "perdure/container/deque.hpp"
+#include "perdure/container/multimap.hpp"
 #include "perdure/perdure.hpp"
 #include "tests/api/small_pool.hpp"
 #include "tests/medium/scratch.hpp"
@@ -163,8 +165,9 @@ TEST_F(Steps, AStepForNoTableIsRefused) {
   const Lines found = migration_plan<v2::Root>(path, options.migrate).value().refusals;
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[1],
-            "user: there is a step for it, and the program has no such table (a step "
-            "names a field of the root that is a table)");
+            "user: there is a step for it, and the program has no such field (a step "
+            "names a field of the root that is a table, is rebuilt, or has structs with text in "
+            "them as its values)");
 }
 
 // A step that throws after some batches leaves a pool that only the same steps open.
@@ -240,6 +243,112 @@ TEST_F(Steps, AFieldThatAStepReadsMustNotBeGivenUp) {
   EXPECT_EQ(migration_plan<both::Root>(path, options.migrate).value().refusals,
             Lines{"users.name: a step reads it, and perdure_removed gives it up (take it out of "
                   "perdure_removed)"});
+}
+
+template <class User>
+struct Values {
+  map<std::uint64_t, User> m;
+  hash_map<std::uint64_t, User> h;
+  rb_tree<std::uint64_t, User> t;
+  multimap<std::uint64_t, User> mm;
+  vector<User> v;
+  deque<User> d;
+  list<User> l;
+  queue<User> q;
+};
+
+const char* const value_fields[] = {"m", "h", "t", "mm", "v", "d", "l", "q"};
+
+Options with_values_steps() {
+  Options options = test::small_pool();
+  options.migrate.batch = 70;
+  for (const char* field : value_fields) {
+    options.migrate.steps.push_back(to_v2());
+    options.migrate.steps.back().table = field;
+  }
+  return options;
+}
+
+class ValueSteps : public Steps {
+ protected:
+  void fill() const {
+    auto pool = Pool<Values<v1::User>>::open(path, test::small_pool());
+    pool.update([&](auto& tx, Values<v1::User>& r) {
+      for (std::uint64_t i = 0; i < many; ++i) {
+        const v1::User u = user(i);
+        r.m.put(tx, i, u), r.h.put(tx, i, u), r.t.put(tx, i, u), r.mm.insert(tx, i % 7, u);
+        r.v.push_back(tx, u), r.d.push_back(tx, u), r.l.push_back(tx, u), r.q.push(tx, u);
+      }
+    });
+  }
+  static void expect_v2(Pool<Values<v2::User>>& pool) {
+    EXPECT_EQ(pool.check().problems, Lines{});
+    pool.view([&](auto& tx, const Values<v2::User>& r) {
+      const auto expect = [](const v2::User& u, std::uint64_t i) {
+        EXPECT_EQ(u.id, i);
+        EXPECT_EQ(u.first, "F" + std::to_string(i));
+        EXPECT_EQ(u.last, "L" + std::to_string(i % 5));
+        EXPECT_EQ(u.mail, "m" + std::to_string(i));
+      };
+      for (std::uint64_t i = 0; i < many; ++i) {
+        expect(*r.m.find(tx, i), i);
+        expect(*r.h.find(tx, i), i);
+        expect(*r.t.find(tx, i), i);
+        expect(r.v.get(tx, i), i);
+        expect(r.d.get(tx, i), i);
+      }
+      std::uint64_t n = 0, in_list = 0, in_queue = 0;
+      r.mm.for_each(tx, [&](std::uint64_t key, const v2::User& u) {
+        EXPECT_EQ(u.id % 7, key);
+        expect(u, u.id);
+        ++n;
+      });
+      r.l.for_each(tx, [&](const v2::User& u) { expect(u, in_list++); });
+      r.q.for_each(tx, [&](const v2::User& u) { expect(u, in_queue++); });
+      EXPECT_EQ(n, many);
+      EXPECT_EQ(in_list, many);
+      EXPECT_EQ(in_queue, many);
+    });
+  }
+};
+
+TEST_F(ValueSteps, ValuesOfAllContainersAreMadeOfTheirEarlierOnes) {
+  fill();
+  EXPECT_EQ(migration_plan<Values<v2::User>>(path).value().refusals.size(), 8U);
+  const Options options = with_values_steps();
+  EXPECT_EQ(migration_plan<Values<v2::User>>(path, options.migrate).value().changes[1],
+            "h: the program's steps make its values of those in the pool");
+  {
+    auto pool = Pool<Values<v2::User>>::open(path, options);
+    expect_v2(pool);
+  }
+  auto pool =
+      Pool<Values<v2::User>>::open(path, test::small_pool());  // the steps are not needed any more
+  expect_v2(pool);
+}
+
+TEST_F(ValueSteps, WhatWasCutShortGoesOn) {
+  fill();
+  Options options = with_values_steps();
+  std::uint64_t calls = 0;
+  const auto apply = options.migrate.steps[1].apply;
+  options.migrate.steps[1].apply = [&](const void* before, void* now) {
+    if (++calls == 200) throw std::runtime_error("cut short");
+    apply(before, now);
+  };
+  EXPECT_THROW((void)Pool<Values<v2::User>>::try_open(path, options), std::runtime_error);
+  const Status without = Pool<Values<v2::User>>::try_open(path, test::small_pool()).status();
+  EXPECT_NE(without.message().find("Without the steps that it began with"), std::string::npos)
+      << without.message();
+  options = with_values_steps();
+  std::uint64_t again = 0;
+  options.migrate.steps[1].apply = [&](const void* before, void* now) {
+    ++again;
+    apply(before, now);
+  };
+  auto pool = Pool<Values<v2::User>>::open(path, options);
+  expect_v2(pool);
+  EXPECT_EQ(again, many - 140) << "the batches that were durable were done again";
 }
 
 }  // namespace

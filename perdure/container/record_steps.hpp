@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// catch_up_records(): what opening a pool of another version of the program does with a container
+// whose values are records that need a step.
+//
+// A record says itself which version wrote it, so an opening that was cut short is followed by one
+// that goes on. Elements stay where they are: only the pointers to their records change.
+// Thread safety: the opening's thread; no other thread has the pool yet.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "perdure/api/batches.hpp"
+#include "perdure/api/row_steps.hpp"
+#include "perdure/container/stored.hpp"
+#include "perdure/value/access.hpp"
+#include "perdure/value/record.hpp"
+
+namespace perdure {
+
+namespace detail {
+
+/// What a container's values or elements are.
+template <class C>
+struct value_in {
+  using type = typename C::value_type;
+};
+template <class C>
+  requires requires { typename C::mapped_type; }
+struct value_in<C> {
+  using type = typename C::mapped_type;
+};
+/// Whether they are records, and it says where they lie.
+template <class C>
+concept holds_records = requires {
+  requires C::has_places;
+} && value::placement_of<typename value_in<C>::type>() == value::Placement::record;
+
+}  // namespace detail
+
+/// Records that need a step go through `steps`, up to `batch` of them in each update. `run(f)`
+/// makes f(tx) an update, `look(f)` a view; `done(n)` is called when n were looked at. Its memory
+/// is a list of pointers to the elements.
+template <detail::holds_records C, class Run, class Look, class Done>
+void catch_up_records(C& container, Run&& run, Look&& look, std::uint64_t batch,
+                      const detail::RowSteps& steps, Done&& done) {
+  if (steps.empty()) return;
+  using T = typename detail::value_in<C>::type;
+  const value::Type& type = value::type_of<T>();
+  std::vector<const ptr<value::record>*> places;  // nobody else has the pool yet
+  look([&](auto& tx) {
+    places.clear();
+    container.each_place(tx, [&](const ptr<value::record>& place) { places.push_back(&place); });
+  });
+  detail::Batches batches(batch);
+  std::size_t to = 0;
+  for (std::size_t from = 0; from < places.size();) {
+    batches.once(run, [&]<class Tx>(Tx& tx, std::uint64_t n) {
+      to = from + std::min<std::size_t>(places.size() - from, n);
+      value::WriterOver<Tx> writer(tx);
+      for (std::size_t i = from; i < to; ++i) {
+        auto& place = const_cast<ptr<value::record>&>(*places[i]);
+        value::record* const record = tx.read(place);
+        if (!steps.needed(writer, type, record)) continue;
+        T now{};
+        steps.read(writer, type, record, std::addressof(now));
+        tx.write(place, value::record::assign(writer, type, record, std::addressof(now)));
+      }
+    });
+    done(from = to);
+  }
+}
+
+}  // namespace perdure

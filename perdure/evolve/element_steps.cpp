@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/api/element_steps.hpp"
+
+#include "perdure/evolve/scratch.hpp"
+#include "perdure/value/convert.hpp"
+#include "perdure/value/image.hpp"
+#include "perdure/value/record.hpp"
+#include "perdure/value/shapes.hpp"
+
+namespace perdure::detail {
+
+ElementSteps::ElementSteps(const std::vector<MigrationStep>& all, std::string_view path,
+                           const value::Type& from, const value::Type& to)
+    : from_(from),
+      to_(to),
+      steps_(all, path),
+      changes_(std::make_shared<const value::Comparison>(value::compare(from, to))) {
+  const std::string before = value::text_of(from), now = value::text_of(to);
+  for (const MigrationStep& one : all) {
+    if (one.table == path && value::text_of(*one.before) == before &&
+        value::text_of(*one.now) == now)
+      direct_ = &one;
+  }
+  if (from.kind == value::Kind::structure) value::shapes::add(before).or_throw();
+}
+
+bool ElementSteps::lead(std::vector<std::string>& lost) const {
+  if (direct_ != nullptr) {
+    steps_.given_up(*direct_, lost);
+    return true;
+  }
+  if (from_.kind == value::Kind::structure && to_.kind == value::Kind::structure &&
+      steps_.lead(from_, to_, lost))
+    return true;
+  return changes_->need() == value::Need::nothing;
+}
+
+void ElementSteps::make(const void* from, void* to) const {
+  Scratch scratch;
+  std::vector<std::string> lost;
+  if (direct_ == nullptr && from_.kind == value::Kind::structure &&
+      to_.kind == value::Kind::structure && steps_.lead(from_, to_, lost)) {
+    steps_.read(scratch, to_, value::record::make(scratch, from_, from), to);
+    return;
+  }
+  value::Buffer image(from_.size);
+  value::encode(scratch, from_, from, image.data());
+  value::convert(scratch, changes_->conversion(), image.data(), to);
+  if (direct_ != nullptr) direct_->apply(from, to);
+}
+
+}  // namespace perdure::detail

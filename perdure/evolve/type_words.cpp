@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/evolve/type_words.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "perdure/value/parse.hpp"
+
+namespace perdure::detail {
+namespace {
+
+constexpr std::string_view retired_word = "retired<", rebuilt_word = "rebuilt<",
+                           table_word = "table<", record_word = "rec<";
+
+/// The bytes of a number of this type; 0: it is none.
+std::uint64_t number_bytes(std::string_view type) {
+  for (const std::string_view one : {"u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"})
+    if (type == one) return std::strtoull(std::string(one.substr(1)).c_str(), nullptr, 10) / 8;
+  return type == "f32" ? 4 : type == "f64" ? 8 : 0;
+}
+
+/// The struct's text at the beginning of `text`; empty where there is none.
+std::string_view struct_at(std::string_view text) {
+  std::string_view rest = text;
+  if (!value::parse_front(rest)) return {};
+  return text.substr(0, text.size() - rest.size());
+}
+
+/// How much deeper a type's text is behind a character.
+int deeper(char c) { return c == '{' || c == '<' ? 1 : c == '}' || c == '>' ? -1 : 0; }
+
+}  // namespace
+
+bool widens(const LayoutLine& from, const LayoutLine& to) {
+  const std::uint64_t a = number_bytes(from.type), b = number_bytes(to.type);
+  if (a == 0 || b <= a || from.bytes != a || to.bytes != b) return false;
+  return from.type[0] == to.type[0] || (from.type[0] == 'u' && to.type[0] == 'i');
+}
+
+std::string without_numbers(std::string_view type) {
+  std::string out;
+  for (std::size_t i = 0; i < type.size(); ++i) {
+    out += type[i];
+    if (type[i] == '#') i = end_of_number(type, i + 1) - 1;
+  }
+  return out;
+}
+
+bool is_table(std::string_view type) { return type.starts_with(table_word); }
+
+std::string_view retired_type(std::string_view type) {
+  if (!type.starts_with(retired_word) || !type.ends_with('>')) return {};
+  return type.substr(retired_word.size(), type.size() - retired_word.size() - 1);
+}
+
+std::string_view rebuilt_type(std::string_view type) {
+  if (!type.starts_with(rebuilt_word)) return {};
+  int depth = 0;
+  for (std::size_t i = rebuilt_word.size(); i < type.size(); ++i) {
+    if (depth == 0 && type[i] == ',')
+      return type.substr(rebuilt_word.size(), i - rebuilt_word.size());
+    depth += deeper(type[i]);
+  }
+  return {};
+}
+
+bool can_be_rebuilt(std::string_view type) {
+  return type.ends_with("/1") && type.find('<') != std::string_view::npos &&
+         !type.starts_with(retired_word) && !type.starts_with("box<") &&
+         !type.starts_with("hooked_list<");
+}
+
+std::string_view record_in(std::string_view type) {
+  if (is_table(type)) return struct_at(type.substr(table_word.size()));
+  const auto word = type.find('<');
+  if (word == std::string_view::npos || !type.ends_with("/1")) return {};
+  for (const std::string_view none : {"priority_queue", "box", "hooked_list"})
+    if (type.substr(0, word) == none) return {};
+  int depth = 0;
+  for (std::size_t i = word + 1; i < type.size() && depth >= 0; ++i) {
+    if (depth == 0 && (type[i - 1] == '<' || type[i - 1] == ',') &&
+        type.substr(i).starts_with(record_word))
+      return struct_at(type.substr(i + record_word.size()));
+    depth += deeper(type[i]);
+  }
+  return {};
+}
+
+}  // namespace perdure::detail
