@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Processes that open a pool as version 2 of a program are killed at random instants, each time the
+// opening is started again, until one is let finish: all data is there then (SWITCH-1, SWITCH-2,
+// REBUILD-1).
+//
+//   killed_migrations_test [--kills N] [--rows N] [--seed N] [--json] [--gtest_...]
+//
+// ./dev explore --migrations kills 100 openings of pools of 100,000 elements.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "testing/persistency.hpp"
+#include "tests/api/version_pairs.hpp"
+#include "tests/medium/scratch.hpp"
+
+namespace perdure {
+namespace {
+
+struct Settings {
+  std::uint64_t kills = 25, rows = 3'000, seed = 1;
+  bool json = false;
+};
+Settings settings;
+nlohmann::json results = nlohmann::json::array();
+
+template <class Pair>
+void kill_openings() {
+  using Pool2 = test::PoolAfter<Pair>;
+  using Clock = std::chrono::steady_clock;
+  const medium::testing::Scratch scratch;
+  const std::string made = scratch.path("made"), path = scratch.path("pool");
+  Options options;
+  options.creation.max_size = 1 << 30;
+  options.creation.log_size = 16 << 20;
+  {
+    auto pool = test::PoolBefore<Pair>::open(made, options);
+    test::fill<Pair>(pool, settings.rows);
+    pool.close();
+  }
+  options.migrate.steps = Pair::steps();
+  options.migrate.batch = 200;
+  medium::Random dice(settings.seed);
+  std::uint64_t killed = 0, finished = 0, longest_us = 20'000;
+  while (killed < settings.kills) {
+    std::filesystem::copy_file(made, path, std::filesystem::copy_options::overwrite_existing);
+    for (bool open = true; open;) {
+      const auto start = Clock::now();
+      const pid_t child = ::fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) ::_exit(Pool2::try_open(path, options).ok() ? 0 : 1);
+      const bool let = killed >= settings.kills || dice() % 8 == 0;  // or none would finish
+      if (!let) {
+        std::this_thread::sleep_for(std::chrono::microseconds(dice() % longest_us));
+        ::kill(child, SIGKILL);
+      }
+      int status = 0;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      if (WIFSIGNALED(status)) {
+        ++killed;
+        continue;
+      }
+      ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "after " << killed << " kills";
+      const auto took = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
+      if (let) longest_us = std::max<std::uint64_t>(1000, static_cast<std::uint64_t>(took.count()));
+      ++finished;
+      open = false;
+    }
+    auto pool = Pool2::open(path, options);
+    ASSERT_EQ(test::problem<Pair>(pool, settings.rows), "") << "after " << killed << " kills";
+    if (!settings.json)
+      std::printf("  %s: %llu of %llu kills\n", Pair::name, static_cast<unsigned long long>(killed),
+                  static_cast<unsigned long long>(settings.kills));
+    std::fflush(stdout);
+  }
+  results.push_back({{"migration", Pair::name},
+                     {"rows", settings.rows},
+                     {"killed", killed},
+                     {"finished", finished},
+                     {"seed", settings.seed}});
+}
+
+TEST(KilledMigrations, OfFieldsAndIndexes) { kill_openings<test::Evolved>(); }
+TEST(KilledMigrations, OfRebuiltContainers) { kill_openings<test::Rebuilt>(); }
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Kills processes that open a pool as version 2 of a program, at random instants, opens the "
+      "pool again, and compares its contents. --gtest_filter chooses a migration.",
+      "killed_migrations_test"};
+  app.add_option("--kills", settings.kills, "how many openings of each migration are killed")
+      ->check(CLI::PositiveNumber)
+      ->take_last()
+      ->capture_default_str();
+  app.add_option("--rows", settings.rows, "elements of each container of the pool")
+      ->check(CLI::PositiveNumber)
+      ->take_last()
+      ->capture_default_str();
+  app.add_option("--seed", settings.seed, "of the instants")->take_last()->capture_default_str();
+  app.add_flag("--json", settings.json, "print one JSON document at the end");
+  app.allow_extras();  // GoogleTest's
+  CLI11_PARSE(app, argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
+  for (const std::string& extra : app.remaining()) {
+    if (extra.starts_with("--gtest_")) continue;
+    std::fprintf(stderr, "killed_migrations_test: found '%s', expected an option of --help\n",
+                 extra.c_str());
+    return 2;
+  }
+  if (settings.json) {
+    auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+  }
+  const int status = RUN_ALL_TESTS();
+  if (settings.json)
+    std::printf("%s\n",
+                nlohmann::json{{"passed", status == 0}, {"migrations", results}}.dump(2).c_str());
+  return status;
+}
+
+}  // namespace
+}  // namespace perdure
+
+int main(int argc, char** argv) { return perdure::run(argc, argv); }
