@@ -29,6 +29,10 @@ class ElementSteps {
   ElementSteps(const std::vector<MigrationStep>& all, std::string_view path,
                const value::Type& from, const value::Type& to);
 
+  /// Whether there are steps for the field, and none of them leads from one type to the other.
+  [[nodiscard]] bool fit_nothing() const;
+  /// Whether steps make the new elements.
+  [[nodiscard]] bool lead_by_steps() const;
   /// Whether elements become the new ones. Adds to `lost` the fields that a step of the way reads,
   /// and that its perdure_removed gives up.
   [[nodiscard]] bool lead(std::vector<std::string>& lost) const;
@@ -39,6 +43,8 @@ class ElementSteps {
   void make(const void* from, void* to) const;
 
  private:
+  /// Whether several steps lead from one to the other.
+  [[nodiscard]] bool chain(std::vector<std::string>& lost) const;
   const value::Type &from_, &to_;
   RowSteps steps_;
   const MigrationStep* direct_ = nullptr;

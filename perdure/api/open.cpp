@@ -139,9 +139,8 @@ Status plan_opening(const std::string& path, const Options& options, const RootT
   if (catalog.pending && catalog.layouts.size() > 1) {
     // Rows may be half way: the steps must be there again.
     Plan began = make_plan(catalog, root, options.migrate, 1);
-    for (std::string& table : settled_tables(catalog.notes.front()))
-      if (!is_settled(began.notes, table))
-        began.said.refusals.push_back(std::move(table) + ": rows are half way through steps");
+    for (const std::string& field : missing_steps(catalog.notes.front(), began.notes))
+      began.said.refusals.push_back(field + ": half of it has gone through steps");
     if (!began.said.refusals.empty())
       return failure(Code::incompatible, path,
                      "a pool whose change to this version of the program is not finished. Without "

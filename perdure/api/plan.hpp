@@ -101,10 +101,9 @@ Status add_shapes(const std::vector<MigrationStep>& steps);
 /// The path of the root's field at an offset: "users"; empty where there is none.
 [[nodiscard]] std::string path_at(const RootType& root, std::uint64_t at);
 
-/// The tables that notes call settled.
-[[nodiscard]] std::vector<std::string> settled_tables(std::string_view notes);
-/// Whether notes say of a table that all of its rows have the layout.
-[[nodiscard]] bool is_settled(std::string_view notes, std::string_view path);
+/// The fields for which the notes of a change that began say that steps do the work, and those of
+/// the change as it would begin now do not.
+[[nodiscard]] std::vector<std::string> missing_steps(std::string_view began, std::string_view now);
 
 /// migration_plan() without types.
 Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root,

@@ -34,7 +34,8 @@ class RowSteps {
   [[nodiscard]] bool lead(const value::Type& from, const value::Type& to,
                           std::vector<std::string>& lost) const;
   /// Adds to `lost` the fields that a step reads, and that its perdure_removed gives up.
-  static void given_up(const MigrationStep& one, std::vector<std::string>& lost);
+  static void given_up(const value::Type& before, const value::Type& now,
+                       std::vector<std::string>& lost);
   /// Whether there are steps, and a record has another layout than `type`: then it is rewritten, so
   /// that all records have this layout when the steps are done.
   [[nodiscard]] bool needed(value::Reader& tx, const value::Type& type,

@@ -196,13 +196,13 @@ class alignas(64) hash_map {
   /// is empty.
   template <class Tx>
   bool clear_some(Tx& tx, std::uint64_t n) {
-    return remove_some(tx, n, [](const Node*) {});
+    return remove_some(tx, n, false, [](const Node*) {});
   }
   /// clear_some that calls f(key, value) with each element before it is removed. f must not change
-  /// the map.
+  /// the map. Until it returns true nothing else may use the map. For rebuilt.hpp.
   template <class Tx, class F>
   bool take_some(Tx& tx, std::uint64_t n, F f) {
-    return remove_some(tx, n, [&](const Node* node) {
+    return remove_some(tx, n, true, [&](const Node* node) {
       f(Key::read(tx, node->key), Value::read(tx, node->value));
     });
   }
@@ -420,8 +420,10 @@ class alignas(64) hash_map {
   }
 
  private:
+  /// `only`: nothing else uses the map until it is empty, and the next call goes on where this one
+  /// ends; otherwise it looks at what is empty again.
   template <class Tx, class F>
-  bool remove_some(Tx& tx, std::uint64_t n, F before) {
+  bool remove_some(Tx& tx, std::uint64_t n, bool only, F before) {
     detail::require_update<Tx>();
     const std::uint64_t segments = tx.read(segments_);
     const bool all = n == ~std::uint64_t{0};      // then the map need not be valid on the way
@@ -441,8 +443,11 @@ class alignas(64) hash_map {
           node = next;
         }
         if (node != first && !all) tx.write(bucket, node);
-        if (node != nullptr) return false;
+        if (node != nullptr) return end_at(tx, s, segments, only);
       }
+      // Freeing a segment is a part of the work, too: a map that was large has many empty ones.
+      if (n == 0) return end_at(tx, s, segments, only);
+      --n;
       tx.free(segment);
       if (!all) tx.write(*entry, nullptr);
     }
@@ -450,6 +455,12 @@ class alignas(64) hash_map {
     count_.clear(tx);
     if (segments != 0) tx.write(segments_, 0);
     return true;
+  }
+
+  template <class Tx>
+  bool end_at(Tx& tx, std::uint64_t segment, std::uint64_t segments, bool only) {
+    if (only && segment + 1 != segments) tx.write(segments_, segment + 1);
+    return false;
   }
 
   /// In directory entries that one transaction adds as the map grows: 64 KiB.

@@ -164,6 +164,9 @@ class rebuilt : public New {
       detail::add_element<New>(*this, tx, now);
     };
     std::uint64_t moved = 0;
+    // add() never gives a row the key of an earlier one.
+    if constexpr (detail::numbers_rows<Old> && detail::numbers_rows<New>)
+      run([&](auto& tx) { New::go_on_with_number(tx, old_.next_number(tx)); });
     if constexpr (detail::numbers_rows<Old>) {
       std::vector<detail::row*> rows;  // nobody else has the pool yet
       look([&](auto& tx) { rows = old_.rows_by_number(tx); });

@@ -2,8 +2,7 @@
 //
 // shared_keys<K>: finds equal keys among many, before a container gets them.
 //
-// Two keys are equal as a container would find them: by the operator< of their class if it has one,
-// otherwise part by part.
+// Two keys are equal as a container would find them (found_keys.hpp).
 // Thread safety: none; an object belongs to one call. Errors: std::bad_alloc. It holds a copy of
 // each key.
 #pragma once
@@ -11,14 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <unordered_set>
 
+#include "perdure/container/found_keys.hpp"
 #include "perdure/value/describe.hpp"
-#include "perdure/value/order.hpp"
 #include "perdure/value/type_of.hpp"
 
 namespace perdure::detail {
@@ -47,35 +43,15 @@ struct KeysMet {
 
 template <class K>
 class shared_keys {
-  static const value::Type& type() { return value::type_of<K>(); }
-  struct hash {
-    std::size_t operator()(const K& key) const {
-      return value::hash_of(type(), std::addressof(key));
-    }
-  };
-  struct same {
-    bool operator()(const K& a, const K& b) const {
-      return value::same(type(), std::addressof(a), std::addressof(b));
-    }
-  };
-  static consteval bool ordered_by_its_class() {
-    if constexpr (value::plain_struct<K> || value::detail::opaque<K>)
-      return value::detail::has_order<K>;
-    else
-      return false;
-  }
-
  public:
   /// Notes the key if it was added before.
   void add(const K& key) {
-    if (!keys_.insert(key).second) met.note(type(), std::addressof(key));
+    if (!keys_.insert(key)) met.note(value::type_of<K>(), std::addressof(key));
   }
   KeysMet met;  ///< so far
 
  private:
-  std::conditional_t<ordered_by_its_class(), std::set<K, std::less<>>,
-                     std::unordered_set<K, hash, same>>
-      keys_;
+  found_keys<K> keys_;
 };
 
 }  // namespace perdure::detail

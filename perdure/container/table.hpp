@@ -373,6 +373,17 @@ class alignas(64) table {
     remove(tx, row);
     return out;
   }
+  /// The number that the next row gets.
+  template <class Tx>
+  [[nodiscard]] std::uint64_t next_number(Tx& tx) const {
+    return tx.read(next_);
+  }
+  /// The next row gets at least this number.
+  template <class Tx>
+  void go_on_with_number(Tx& tx, std::uint64_t next) {
+    detail::require_update<Tx>();
+    if (tx.read(next_) < next) tx.write(next_, next);
+  }
   /// Adds a row under a number that no row has.
   template <class Tx>
   void add_numbered(Tx& tx, const T& row, std::uint64_t number) {

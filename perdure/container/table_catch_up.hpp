@@ -10,11 +10,11 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "perdure/api/batches.hpp"
+#include "perdure/container/found_keys.hpp"
 #include "perdure/container/table.hpp"
 
 namespace perdure {
@@ -141,17 +141,9 @@ std::uint64_t table<T, Key, Others...>::shared_values(Tx& tx, const std::byte* o
     if constexpr (Part::is_unique && !detail::is_dropped<Part>) {
       if (Part::names() != name) return;
       using Entry = typename Part::entry;
-      const value::Type& entry_type = value::type_of<Entry>();
-      const auto hash = [&](const Entry& m) {
-        return value::hash_of(entry_type, std::addressof(m));
-      };
-      const auto same = [&](const Entry& a, const Entry& b) {
-        return value::same(entry_type, std::addressof(a), std::addressof(b));
-      };
       // A new entry must differ from those that other rows have before their own step, too: rows
       // go through it one after the other.
-      std::unordered_set<Entry, decltype(hash), decltype(same)> before(16, hash, same),
-          after(16, hash, same);
+      detail::found_keys<Entry> before, after;
       value::ReaderOver<Tx> reader(tx);
       for (auto at = rows.begin(tx); at; at.next(tx)) {
         const value::record* const record = &at.value(tx)->record;
@@ -160,11 +152,11 @@ std::uint64_t table<T, Key, Others...>::shared_values(Tx& tx, const std::byte* o
         steps.read(reader, type(), record, std::addressof(now));
         const bool had = Part::all_in(reader, type(), record) && part.holds(was);
         const bool has = part.holds(now);
-        if (has && !after.insert(Part::key_of(now, 0)).second) ++met;
+        if (has && !after.insert(Part::key_of(now, 0))) ++met;
         if (had && !(has && detail::same_key(Part::key_of(was, 0), Part::key_of(now, 0))))
           before.insert(Part::key_of(was, 0));
       }
-      for (const Entry& one : before) met += after.contains(one) ? 1U : 0U;
+      before.for_each([&](const Entry& one) { met += after.contains(one) ? 1U : 0U; });
     }
   });
   return met;

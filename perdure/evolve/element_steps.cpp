@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/api/element_steps.hpp"
 
-#include "perdure/evolve/scratch.hpp"
+#include <algorithm>
+
 #include "perdure/value/convert.hpp"
 #include "perdure/value/image.hpp"
 #include "perdure/value/record.hpp"
+#include "perdure/value/scratch.hpp"
 #include "perdure/value/shapes.hpp"
 
 namespace perdure::detail {
@@ -24,22 +26,32 @@ ElementSteps::ElementSteps(const std::vector<MigrationStep>& all, std::string_vi
   if (from.kind == value::Kind::structure) value::shapes::add(before).or_throw();
 }
 
+bool ElementSteps::chain(std::vector<std::string>& lost) const {
+  return direct_ == nullptr && from_.kind == value::Kind::structure &&
+         to_.kind == value::Kind::structure && steps_.lead(from_, to_, lost);
+}
+
+bool ElementSteps::lead_by_steps() const {
+  std::vector<std::string> lost;
+  return direct_ != nullptr || chain(lost);
+}
+
+bool ElementSteps::fit_nothing() const { return !steps_.empty() && !lead_by_steps(); }
+
 bool ElementSteps::lead(std::vector<std::string>& lost) const {
-  if (direct_ != nullptr) {
-    steps_.given_up(*direct_, lost);
-    return true;
-  }
-  if (from_.kind == value::Kind::structure && to_.kind == value::Kind::structure &&
-      steps_.lead(from_, to_, lost))
-    return true;
-  return changes_->need() == value::Need::nothing;
+  if (direct_ == nullptr) return chain(lost) || changes_->need() == value::Need::nothing;
+  RowSteps::given_up(*direct_->before, *direct_->now, lost);
+  // Of a map's element, also key and value.
+  for (std::size_t i = 0; i < std::min(from_.parts.size(), to_.parts.size()); ++i)
+    if (from_.parts[i].name == "first" || from_.parts[i].name == "second")
+      RowSteps::given_up(*from_.parts[i].type, *to_.parts[i].type, lost);
+  return true;
 }
 
 void ElementSteps::make(const void* from, void* to) const {
-  Scratch scratch;
+  value::Scratch scratch;
   std::vector<std::string> lost;
-  if (direct_ == nullptr && from_.kind == value::Kind::structure &&
-      to_.kind == value::Kind::structure && steps_.lead(from_, to_, lost)) {
+  if (chain(lost)) {
     steps_.read(scratch, to_, value::record::make(scratch, from_, from), to);
     return;
   }

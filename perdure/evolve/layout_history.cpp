@@ -10,7 +10,8 @@
 namespace perdure::detail {
 namespace {
 
-constexpr std::string_view settled_word = "settled ", renamed_word = "renamed ";
+constexpr std::string_view settled_word = "settled ", renamed_word = "renamed ",
+                           stepped_word = "stepped ";
 
 // What follows "WORD PATH" in the line of the notes that begins so, as " OLD"; none: no line does.
 std::optional<std::string_view> said_of(std::string_view notes, std::string_view word,
@@ -36,16 +37,18 @@ void note_settled(std::string& notes, std::string_view path) {
   notes.append(settled_word).append(path).append("\n");
 }
 
-bool is_settled(std::string_view notes, std::string_view path) {
-  return said_of(notes, settled_word, path).has_value();
+void note_stepped(std::string& notes, std::string_view path) {
+  notes.append(stepped_word).append(path).append("\n");
 }
 
-std::vector<std::string> settled_tables(std::string_view notes) {
+std::vector<std::string> missing_steps(std::string_view began, std::string_view now) {
   std::vector<std::string> all;
-  while (!notes.empty()) {
-    const std::string_view line = notes.substr(0, notes.find('\n'));
-    notes.remove_prefix(std::min(line.size() + 1, notes.size()));
-    if (line.starts_with(settled_word)) all.emplace_back(line.substr(settled_word.size()));
+  while (!began.empty()) {
+    const std::string_view line = began.substr(0, began.find('\n'));
+    began.remove_prefix(std::min(line.size() + 1, began.size()));
+    for (const std::string_view word : {settled_word, stepped_word})
+      if (line.starts_with(word) && !said_of(now, word, line.substr(word.size())))
+        all.emplace_back(line.substr(word.size()));
   }
   return all;
 }
@@ -60,7 +63,7 @@ LayoutHistory::LayoutHistory(const pool::CatalogContents& catalog, std::size_t n
 void LayoutHistory::each(
     std::string path, const std::function<void(const LayoutLines&, const LayoutLine&)>& f) const {
   for (std::size_t i = 0; i < before_.size(); ++i) {
-    if (is_settled(notes_[i], path)) return;
+    if (said_of(notes_[i], settled_word, path)) return;
     const auto renamed = said_of(notes_[i], renamed_word, path);
     if (renamed && !renamed->empty()) path = renamed->substr(1);
     const auto& lines = before_[i].root;

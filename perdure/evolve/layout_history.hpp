@@ -35,8 +35,10 @@ class LayoutHistory {
 };
 
 /// Adds a line to the notes of a new layout text (pool::LayoutText): a field of the root was
-/// called `before`; all records of a field have the layout.
+/// called `before`; all records of a field have the layout; steps made the elements of a container
+/// that was rebuilt.
 void note_renamed(std::string& notes, std::string_view path, std::string_view before);
 void note_settled(std::string& notes, std::string_view path);
+void note_stepped(std::string& notes, std::string_view path);
 
 }  // namespace perdure::detail

@@ -58,10 +58,7 @@ class Planner {
         history_(catalog, newest),
         is_older_(std::find(catalog.layouts.begin() + static_cast<std::ptrdiff_t>(newest) + 1,
                             catalog.layouts.end(), program.text()) != catalog.layouts.end()) {
-    for (const LayoutLine& line : old_.root)
-      if (line.at > catalog.root_bytes || line.bytes > catalog.root_bytes - line.at)
-        refuse(line.path + ": by the pool's layout text it lies outside the root object",
-               "the pool's data is damaged: restore it from a copy");
+    if (newest == 0) all_inside(catalog.root_bytes);
     if (catalog.layouts.size() - newest > 1 || catalog.layouts[newest] != program.text())
       one_list_each(program.records);
   }
@@ -114,6 +111,14 @@ class Planner {
     plan_.moves.push_back({from, to, bytes});
   }
 
+  // `bytes`: of the root object with the newest layout.
+  void all_inside(std::uint64_t bytes) {
+    for (const LayoutLine& line : old_.root)
+      if (line.at > bytes || line.bytes > bytes - line.at)
+        refuse(line.path + ": by the pool's layout text it lies outside the root object",
+               "the pool's data is damaged: restore it from a copy");
+  }
+
   // What the records of a field have changed.
   void records(const std::vector<value::Change>& found) {
     for (const value::Change& one : found)
@@ -147,7 +152,8 @@ class Planner {
     const RowSteps steps(migrate_.steps, to.path);
     const std::string_view after = record_in(to.type);
     const value::Type* const type = types_.of_program(after);
-    if (steps.empty() || type == nullptr) return false;
+    // The elements of one that is rebuilt are made by steps, not rewritten where they are.
+    if (steps.empty() || type == nullptr || !rebuilt_type(to.type).empty()) return false;
     std::vector<std::string> earlier = history_.records(from.path), lost;
     earlier.insert(earlier.begin(), std::string(record_in(from.type)));
     bool lead = false;
@@ -198,9 +204,9 @@ class Planner {
       const auto old = value::parse(before);
       if (type != nullptr && old.ok() && !steps.empty() && steps.lead(old->type(), *type, lost))
         return;
-      if (!is_table(to.type))
-        (void)types.can_stay(line.type, to.type, to.path);
-      else if (is_table(line.type))
+      if (!is_table(made_of(to.type)))
+        (void)types.can_stay(made_of(line.type), made_of(to.type), to.path);
+      else if (is_table(made_of(line.type)))
         (void)types.rows_can_stay(before, after, to.path);
       else
         return;
@@ -247,7 +253,8 @@ class Planner {
     for (const Rebuild& one : rebuilds_)
       if (one.text == to.type && rebuild(from, to, one)) return;
     if (const std::string_view was = retired_type(to.type); !was.empty()) {
-      const bool same = from.bytes == to.bytes && types_.can_stay(from.type, was, to.path);
+      const bool same = (from.bytes == to.bytes || from.bytes == unknown_size) &&
+                        types_.can_stay(from.type, was, to.path);
       (void)types_.taken();  // records are freed as they lie
       if (same) {
         change(to.path + ": retired, its elements are freed");
@@ -282,11 +289,28 @@ class Planner {
     const bool same_size = from.bytes == one.before_bytes || from.bytes == unknown_size;
     const bool stays = same_size && types_.can_stay(from.type, one.before, to.path);
     const std::vector<value::Change> found = types_.taken();
-    if (!stays) return false;
+    if (!stays) {
+      if (without_numbers(from.type) == without_numbers(one.before)) return false;
+      refuse(to.path + ": the pool has " + from.type + ", and the program rebuilds it from " +
+                 one.before,
+             "declare the pool's as the second of perdure::rebuilt");
+      return true;
+    }
+    if (is_older_) {
+      refuse(to.path + ": a later version has rebuilt it", "use the newer program");
+      return true;
+    }
     records(found);
     older_records(from, {to.path, one.before}, found, RowSteps({}, {}));
     const ElementSteps steps(migrate_.steps, to.path, *one.from, *one.to);
     std::vector<std::string> lost;
+    if (steps.fit_nothing()) {
+      refuse(to.path + ": its steps do not lead from " + value::text_of(*one.from) + " to " +
+                 value::text_of(*one.to),
+             "a step reads an element of the old container, and makes one of the new: a table's "
+             "row, std::pair<key, value> of a map, or another one's element");
+      return true;
+    }
     if (!steps.lead(lost)) {
       for (const value::Change& need : steps.changes().changes()) {
         if (need.need == value::Need::nothing) continue;
@@ -302,6 +326,7 @@ class Planner {
     plan_.rebuilt.push_back({from.at, to.at, to.path});
     plan_.pending = true;
     note_settled(plan_.notes, to.path);  // its elements are the program's when the work is done
+    if (steps.lead_by_steps()) note_stepped(plan_.notes, to.path);
     return true;
   }
 

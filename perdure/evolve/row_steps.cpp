@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "perdure/api/plan.hpp"
-#include "perdure/evolve/scratch.hpp"
 #include "perdure/value/convert.hpp"
 #include "perdure/value/record.hpp"
+#include "perdure/value/scratch.hpp"
 #include "perdure/value/shapes.hpp"
 #include "perdure/value/type.hpp"
 
@@ -46,16 +46,15 @@ bool RowSteps::lead(const Type& from, const Type& to, std::vector<std::string>& 
   for (std::size_t n = 0; n <= steps_.size(); ++n) {
     const MigrationStep* const one = next(*at, to);
     if (one == nullptr) return n != 0 && by_itself(*at, to);
-    given_up(*one, lost);
+    given_up(*one->before, *one->now, lost);
     at = one->now;
   }
   return false;  // the steps lead in a circle
 }
 
-void RowSteps::given_up(const MigrationStep& one, std::vector<std::string>& lost) {
-  for (const value::Part& part : one.before->parts)
-    if (std::find(one.now->removed.begin(), one.now->removed.end(), part.name) !=
-        one.now->removed.end())
+void RowSteps::given_up(const Type& before, const Type& now, std::vector<std::string>& lost) {
+  for (const value::Part& part : before.parts)
+    if (std::find(now.removed.begin(), now.removed.end(), part.name) != now.removed.end())
       lost.emplace_back(part.name);
 }
 
@@ -72,7 +71,7 @@ void RowSteps::read(value::Reader& tx, const Type& type, const value::record* fr
   std::uint64_t shape = 0;
   tx.read_bytes(&shape, from, sizeof shape);
   const Type* at = value::shapes::find(shape);
-  std::unique_ptr<Scratch> scratch;
+  std::unique_ptr<value::Scratch> scratch;
   value::Reader* reader = &tx;
   // They may lead in a circle for a layout that lead() was not asked about.
   std::size_t n = 0;
@@ -83,7 +82,7 @@ void RowSteps::read(value::Reader& tx, const Type& type, const value::record* fr
     value::record::read(*reader, *one->before, from, before.get());
     value::record::read_for_step(*reader, *one->now, from, now.get());
     one->apply(before.get(), now.get());
-    auto made = std::make_unique<Scratch>();
+    auto made = std::make_unique<value::Scratch>();
     from = value::record::make(*made, *one->now, now.get());
     scratch = std::move(made);
     reader = scratch.get();

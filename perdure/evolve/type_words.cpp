@@ -64,13 +64,20 @@ std::string_view rebuilt_type(std::string_view type) {
   return {};
 }
 
+std::string_view made_of(std::string_view type) {
+  const std::string_view made = rebuilt_type(type);
+  return made.empty() ? type : made;
+}
+
 bool can_be_rebuilt(std::string_view type) {
-  return type.ends_with("/1") && type.find('<') != std::string_view::npos &&
+  constexpr std::string_view end = "/1";  // within a type: a container in a container
+  return type.find(end) + end.size() == type.size() && type.find('<') != std::string_view::npos &&
          !type.starts_with(retired_word) && !type.starts_with("box<") &&
          !type.starts_with("hooked_list<");
 }
 
 std::string_view record_in(std::string_view type) {
+  type = made_of(type);
   if (is_table(type)) return struct_at(type.substr(table_word.size()));
   const auto word = type.find('<');
   if (word == std::string_view::npos || !type.ends_with("/1")) return {};

@@ -204,7 +204,11 @@ void Loader::members(const Layout& structure, std::byte* image, bool open,
     if (found[next]) wrong(in_.shown() + " twice", "once");
     found[next] = true;
     path_.push_back(in_.text());
+    const std::uint64_t before = entries_;
     value(*structure.parts[next].type, image + structure.parts[next].at);
+    if (next == 1 && entries_ != before && structure.text.starts_with("rebuilt<"))
+      wrong("elements that are still to be moved to the new container",
+            "none: open the pool once with its program, and dump it again");
     path_.pop_back();
     ++next;
   }

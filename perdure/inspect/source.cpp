@@ -13,6 +13,7 @@ Source read_source(Walker& walker, const pool::Header& header,
                    const pool::CatalogContents& catalog) {
   Source source;
   source.root = walker.mapped() + catalog.root_offset;
+  source.unfinished = catalog.pending;
   if (!catalog.layouts.empty()) {
     source.tree = read_layout(catalog.layouts.front(), "");
     for (std::size_t i = 1; i < catalog.layouts.size(); ++i)

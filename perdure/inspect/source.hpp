@@ -16,6 +16,8 @@ namespace perdure::inspect {
 struct Source {
   Tree tree;
   Address root = 0;  ///< of the object that the tree's root describes
+  /// Work of a change to another version of the program is not finished.
+  bool unfinished = false;
 };
 
 /// Reads the layout text of the catalog, and the records of earlier versions; in a pool without one

@@ -42,6 +42,7 @@ static_assert(sizeof(Catalog) == 128);
 /// the layout before, one line each:
 ///     renamed NEW OLD   the root's field NEW was OLD
 ///     settled FIELD     all records of this field have this layout, once no work is pending
+///     stepped FIELD     steps make the elements of this container, which is rebuilt
 struct LayoutText {
   std::uint64_t older;          ///< address of the text before this one; 0: this is the first
   std::uint32_t length, notes;  ///< bytes of the text, and of its notes

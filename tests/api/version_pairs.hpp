@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -160,6 +161,9 @@ struct Rebuilt {
     if (!r.users.audit(tx).empty()) return "a table is not sound";
     if (!pending && (users.size(tx) != 0 || logins.size(tx) != 0 || counts.size(tx) != 0))
       return "elements are in the old containers, and no work is pending";
+    // While it is emptied, nothing is found in the old hash map by its key.
+    std::map<std::uint64_t, std::string> left;
+    logins.for_each(tx, [&](std::uint64_t key, const auto& value) { left[key] = value; });
     for (std::uint64_t i = 0; i < n; ++i) {
       const std::string number = std::to_string(i);
       const auto row = r.users.find(tx, name_of(i));
@@ -167,7 +171,7 @@ struct Rebuilt {
               : !users.find(tx, i))
         return "row " + number + " is wrong";
       const auto login = r.logins.find(tx, number);
-      if ((login ? login : logins.find(tx, i)) != "value") return "login " + number + " is wrong";
+      if ((login ? *login : left[i]) != "value") return "login " + number + " is wrong";
       if (i < r.counts.size(tx) ? r.counts.get(tx, i) != number : counts.get(tx, i) != i)
         return "count " + number + " is wrong";
     }

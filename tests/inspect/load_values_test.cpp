@@ -208,6 +208,11 @@ TEST(Load, RefusesWhatADumpDoesNotSay) {
   expect(R"({"n": 1, "names": {})", "the end of the file");
   expect(R"({"n": 1, "names": {"a": 1)", "the end of the file");
   expect("", "the end of the file");
+  const std::string rebuilt = "m: rebuilt<map<string,u8,15>/1,vector<u8>/1> @0 128\n";
+  const std::string left = message(rebuilt, R"({"m": {"now": {"a": 1}, "before": [2]}})");
+  EXPECT_NE(left.find("elements that are still to be moved"), std::string::npos) << left;
+  EXPECT_EQ(message(rebuilt, R"({"m": {"now": {"a": 1}, "before": []}})"), "loaded");
+  std::filesystem::remove(to);
   EXPECT_EQ(message(schema, R"({"names": {"a": 1}, "n": 2})"), "loaded");
   EXPECT_NE(message(schema, R"({"n": 1, "names": {}})").find("a file of this name"),
             std::string::npos);

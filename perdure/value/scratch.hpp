@@ -13,9 +13,9 @@
 
 #include "perdure/value/access.hpp"
 
-namespace perdure::detail {
+namespace perdure::value {
 
-class Scratch final : public value::Writer {
+class Scratch final : public Writer {
  public:
   void read_bytes(void* to, const void* from, std::size_t n) override { std::memcpy(to, from, n); }
   void expect(const void*, std::size_t) override {}
@@ -29,4 +29,4 @@ class Scratch final : public value::Writer {
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
 };
 
-}  // namespace perdure::detail
+}  // namespace perdure::value
