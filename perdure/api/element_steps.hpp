@@ -29,7 +29,9 @@ class ElementSteps {
   ElementSteps(const std::vector<MigrationStep>& all, std::string_view path,
                const value::Type& from, const value::Type& to);
 
-  /// Whether there are steps for the field, and none of them leads from one type to the other.
+  /// Whether there are steps for the field, and none of them leads from one type to the other,
+  /// although one is needed, or one reads such an element or a part of it: steps of earlier versions
+  /// may stay.
   [[nodiscard]] bool fit_nothing() const;
   /// Whether steps make the new elements.
   [[nodiscard]] bool lead_by_steps() const;

@@ -140,11 +140,11 @@ Status plan_opening(const std::string& path, const Options& options, const RootT
     // Rows may be half way: the steps must be there again.
     Plan began = make_plan(catalog, root, options.migrate, 1);
     for (const std::string& field : missing_steps(catalog.notes.front(), began.notes))
-      began.said.refusals.push_back(field + ": half of it has gone through steps");
+      began.said.refusals.push_back(field + ": half of it has gone through other steps");
     if (!began.said.refusals.empty())
       return failure(Code::incompatible, path,
                      "a pool whose change to this version of the program is not finished. Without "
-                     "the steps that it began with, " +
+                     "the steps that it began with, and no others, " +
                          refusals_text(began.said.refusals),
                      {}, "open it with these steps");
   }

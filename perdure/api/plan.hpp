@@ -102,7 +102,7 @@ Status add_shapes(const std::vector<MigrationStep>& steps);
 [[nodiscard]] std::string path_at(const RootType& root, std::uint64_t at);
 
 /// The fields for which the notes of a change that began say that steps do the work, and those of
-/// the change as it would begin now do not.
+/// the change as it would begin now do not; or the other way round, where a container is rebuilt.
 [[nodiscard]] std::vector<std::string> missing_steps(std::string_view began, std::string_view now);
 
 /// migration_plan() without types.

@@ -29,6 +29,8 @@ class RowSteps {
   RowSteps(const std::vector<MigrationStep>& all, std::string_view table);
 
   [[nodiscard]] bool empty() const noexcept { return steps_.empty(); }
+  /// Whether one of the steps reads objects of a type.
+  [[nodiscard]] bool read(const value::Type& type) const;
   /// Whether rows of one type become those of another one by one of these steps, or several. Adds
   /// to `lost` the fields that a step of the way reads, and that its perdure_removed gives up.
   [[nodiscard]] bool lead(const value::Type& from, const value::Type& to,

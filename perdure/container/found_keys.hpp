@@ -32,6 +32,12 @@ class found_keys {
   [[nodiscard]] bool contains(const K& key) const {
     return own_ ? ordered_.contains(Key(order_, key)) : parts_.contains(key);
   }
+  /// Whether two keys are equal here.
+  [[nodiscard]] bool equal(const K& a, const K& b) const {
+    if (!own_) return same()(a, b);
+    const Key x(order_, a), y(order_, b);
+    return !(x < y) && !(y < x);
+  }
   /// Calls f(key) for each.
   template <class F>
   void for_each(F&& f) const {

@@ -446,8 +446,7 @@ class alignas(64) hash_map {
         if (node != nullptr) return end_at(tx, s, segments, only);
       }
       // Freeing a segment is a part of the work, too: a map that was large has many empty ones.
-      if (n == 0) return end_at(tx, s, segments, only);
-      --n;
+      if (only && n-- == 0) return end_at(tx, s, segments, only);
       tx.free(segment);
       if (!all) tx.write(*entry, nullptr);
     }

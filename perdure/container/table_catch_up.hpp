@@ -153,7 +153,7 @@ std::uint64_t table<T, Key, Others...>::shared_values(Tx& tx, const std::byte* o
         const bool had = Part::all_in(reader, type(), record) && part.holds(was);
         const bool has = part.holds(now);
         if (has && !after.insert(Part::key_of(now, 0))) ++met;
-        if (had && !(has && detail::same_key(Part::key_of(was, 0), Part::key_of(now, 0))))
+        if (had && !(has && before.equal(Part::key_of(was, 0), Part::key_of(now, 0))))
           before.insert(Part::key_of(was, 0));
       }
       before.for_each([&](const Entry& one) { met += after.contains(one) ? 1U : 0U; });

@@ -36,7 +36,13 @@ bool ElementSteps::lead_by_steps() const {
   return direct_ != nullptr || chain(lost);
 }
 
-bool ElementSteps::fit_nothing() const { return !steps_.empty() && !lead_by_steps(); }
+bool ElementSteps::fit_nothing() const {
+  if (steps_.empty() || lead_by_steps()) return false;
+  if (changes_->need() != value::Need::nothing) return true;
+  if (steps_.read(from_)) return true;
+  return std::any_of(from_.parts.begin(), from_.parts.end(),
+                     [&](const value::Part& part) { return steps_.read(*part.type); });
+}
 
 bool ElementSteps::lead(std::vector<std::string>& lost) const {
   if (direct_ == nullptr) return chain(lost) || changes_->need() == value::Need::nothing;

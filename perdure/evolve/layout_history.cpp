@@ -43,13 +43,17 @@ void note_stepped(std::string& notes, std::string_view path) {
 
 std::vector<std::string> missing_steps(std::string_view began, std::string_view now) {
   std::vector<std::string> all;
-  while (!began.empty()) {
-    const std::string_view line = began.substr(0, began.find('\n'));
-    began.remove_prefix(std::min(line.size() + 1, began.size()));
-    for (const std::string_view word : {settled_word, stepped_word})
-      if (line.starts_with(word) && !said_of(now, word, line.substr(word.size())))
+  const auto only_in = [&](std::string_view notes, std::string_view others, std::string_view word) {
+    while (!notes.empty()) {
+      const std::string_view line = notes.substr(0, notes.find('\n'));
+      notes.remove_prefix(std::min(line.size() + 1, notes.size()));
+      if (line.starts_with(word) && !said_of(others, word, line.substr(word.size())))
         all.emplace_back(line.substr(word.size()));
-  }
+    }
+  };
+  only_in(began, now, settled_word);
+  only_in(began, now, stepped_word);
+  only_in(now, began, stepped_word);
   return all;
 }
 

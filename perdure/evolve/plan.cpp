@@ -24,6 +24,8 @@ namespace {
 
 constexpr std::string_view dropped_word = "dropped ";
 constexpr std::uint64_t part_bytes = 64, unknown_size = ~std::uint64_t{0};
+constexpr const char* rebuilt_since =
+    "use the newer program; a still newer one must differ from this one in its root struct";
 constexpr const char* rebuilt_advice =
     "to make it of the pool's, declare it as perdure::rebuilt<the program's, the pool's> in one "
     "version";
@@ -242,11 +244,14 @@ class Planner {
         types_.can_stay(from.type, to.type, to.path)) {
       const std::vector<value::Change> found = types_.taken();
       if (!by_steps(from, to)) records(found);
-      older_records(from, to, found, RowSteps(migrate_.steps, to.path));
+      // Steps make the elements of one that is rebuilt; they don't rewrite what it has.
+      const bool made = !rebuilt_type(to.type).empty();
+      older_records(from, to, found, made ? RowSteps({}, {}) : RowSteps(migrate_.steps, to.path));
       return copy(from.at, to.at, to.bytes);
     }
     (void)types_.taken();
     if (const std::string_view made = rebuilt_type(from.type); !made.empty()) {
+      if (is_older_) return refuse(to.path + ": a later version has rebuilt it", rebuilt_since);
       change(to.path + ": it is rebuilt, what was before is gone");
       return field({from.path, std::string(made), from.at, unknown_size}, to);
     }
@@ -297,7 +302,7 @@ class Planner {
       return true;
     }
     if (is_older_) {
-      refuse(to.path + ": a later version has rebuilt it", "use the newer program");
+      refuse(to.path + ": a later version has rebuilt it", rebuilt_since);
       return true;
     }
     records(found);

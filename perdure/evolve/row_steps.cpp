@@ -41,6 +41,13 @@ const MigrationStep* RowSteps::next(const Type& from, const Type& to) const {
   return found == steps_.rend() ? nullptr : *found;
 }
 
+bool RowSteps::read(const Type& type) const {
+  const std::string text = value::text_of(type);
+  return std::any_of(steps_.begin(), steps_.end(), [&](const MigrationStep* one) {
+    return value::text_of(*one->before) == text;
+  });
+}
+
 bool RowSteps::lead(const Type& from, const Type& to, std::vector<std::string>& lost) const {
   const Type* at = &from;
   for (std::size_t n = 0; n <= steps_.size(); ++n) {

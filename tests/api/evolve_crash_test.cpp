@@ -29,6 +29,13 @@ using test::fill;
 using test::problem;
 using test::Rebuilt;
 
+// Fewer points with AddressSanitizer, which is several times slower.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::uint64_t sparser = 5;
+#else
+constexpr std::uint64_t sparser = 1;
+#endif
+
 Options options_for(const engine::EngineInfo& entry) {
   Options o;
   o.engine = entry.name;
@@ -220,7 +227,7 @@ void explore(const char* engine, crash::Model model, std::uint64_t every) {
   auto arena = crash::Arena::make(geometry).value();
   crash::ExploreOptions explored;
   explored.model = model;
-  explored.every = every;
+  explored.every = every * sparser;
   explored.seconds = 40;
   crash::Seen seen;
   crash::Explorer explorer(*arena, image, judge, explored, seen);
@@ -245,7 +252,7 @@ TEST(RebuiltExplored, ShadowPx86) { explore<Rebuilt>("shadow", crash::Model::px8
 TEST(RebuiltExplored, ShadowAdversarial) {
   explore<Rebuilt>("shadow", crash::Model::adversarial, 1);
 }
-TEST(RebuiltExplored, UndoPx86) { explore<Rebuilt>("undo", crash::Model::px86, 1); }
+TEST(RebuiltExplored, UndoPx86) { explore<Rebuilt>("undo", crash::Model::px86, 3); }
 
 }  // namespace
 }  // namespace perdure

@@ -9,11 +9,12 @@
 // ./dev explore --migrations kills 100 openings of pools of 100,000 elements.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -36,10 +37,21 @@ struct Settings {
 Settings settings;
 nlohmann::json results = nlohmann::json::array();
 
+/// Microseconds that an opening of a copy of the pool takes.
+template <class PoolType>
+std::uint64_t time_of_opening(const std::string& made, const std::string& path,
+                              const Options& options) {
+  std::filesystem::copy_file(made, path);
+  const auto start = std::chrono::steady_clock::now();
+  { auto pool = PoolType::open(path, options); }
+  const auto took = std::chrono::steady_clock::now() - start;
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+}
+
 template <class Pair>
 void kill_openings() {
   using Pool2 = test::PoolAfter<Pair>;
-  using Clock = std::chrono::steady_clock;
   const medium::testing::Scratch scratch;
   const std::string made = scratch.path("made"), path = scratch.path("pool");
   Options options;
@@ -53,11 +65,18 @@ void kill_openings() {
   options.migrate.steps = Pair::steps();
   options.migrate.batch = 200;
   medium::Random dice(settings.seed);
-  std::uint64_t killed = 0, finished = 0, longest_us = 20'000;
+  // Set by a child when it has done the first batch of the work that follows the switch.
+  auto* const after_switch = static_cast<std::atomic<bool>*>(
+      ::mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+             -1, 0));
+  ASSERT_NE(static_cast<void*>(after_switch), MAP_FAILED);
+  options.migrate.progress = [&](const std::string&, std::uint64_t) { *after_switch = true; };
+  std::uint64_t killed = 0, finished = 0, in_the_work = 0;
+  const std::uint64_t longest_us = time_of_opening<Pool2>(made, path, options);
   while (killed < settings.kills) {
     std::filesystem::copy_file(made, path, std::filesystem::copy_options::overwrite_existing);
     for (bool open = true; open;) {
-      const auto start = Clock::now();
+      *after_switch = false;
       const pid_t child = ::fork();
       ASSERT_GE(child, 0);
       if (child == 0) ::_exit(Pool2::try_open(path, options).ok() ? 0 : 1);
@@ -70,11 +89,10 @@ void kill_openings() {
       ASSERT_EQ(::waitpid(child, &status, 0), child);
       if (WIFSIGNALED(status)) {
         ++killed;
+        in_the_work += *after_switch ? 1 : 0;
         continue;
       }
       ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "after " << killed << " kills";
-      const auto took = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
-      if (let) longest_us = std::max<std::uint64_t>(1000, static_cast<std::uint64_t>(took.count()));
       ++finished;
       open = false;
     }
@@ -85,9 +103,12 @@ void kill_openings() {
                   static_cast<unsigned long long>(settings.kills));
     std::fflush(stdout);
   }
+  ::munmap(after_switch, sizeof *after_switch);
+  EXPECT_GT(in_the_work, 0U) << "no opening was killed between the switch and its end";
   results.push_back({{"migration", Pair::name},
                      {"rows", settings.rows},
                      {"killed", killed},
+                     {"killed_after_the_switch", in_the_work},
                      {"finished", finished},
                      {"seed", settings.seed}});
 }

@@ -15,6 +15,7 @@
 #include "perdure/container/rebuilt.hpp"
 #include "perdure/perdure.hpp"
 #include "tests/api/small_pool.hpp"
+#include "tests/inspect/round_trip.hpp"
 #include "tests/medium/scratch.hpp"
 
 namespace perdure {
@@ -177,6 +178,10 @@ struct Third {
   Words words;
   p<std::uint64_t> third;
 };
+struct Count {
+  std::uint64_t id = 0;
+  std::string count;
+};
 MigrationStep hundredfold() {
   return step<Word, Word>("words", [](const Word& a, Word& b) { b.second = a.second * 100; });
 }
@@ -189,7 +194,8 @@ TEST_F(RebuiltHistory, WhatAStepBeganIsNotFinishedWithoutIt) {
   cut_short<words::Second>(with({words::hundredfold()}), 4);
   const Status without = Pool<words::Second>::try_open(path, test::small_pool()).status();
   EXPECT_EQ(without.code(), Code::incompatible);
-  EXPECT_NE(without.message().find("words: half of it has gone through steps"), std::string::npos)
+  EXPECT_NE(without.message().find("words: half of it has gone through other steps"),
+            std::string::npos)
       << without.message();
   update<words::Second>(
       [](auto& tx, auto& r) {
@@ -342,9 +348,10 @@ struct After {
 
 // A map that was large has many empty segments: they are freed in transactions of bounded size.
 TEST_F(RebuiltHistory, AMapThatWasLargeIsEmptiedInBatches) {
+  std::uint64_t left = 3;
   {
     auto pool = Pool<large::Before>::open(path, test::small_pool());
-    constexpr std::uint64_t many = 100'000;
+    constexpr std::uint64_t many = 100'000;  // of which three stay
     for (std::uint64_t i = 0; i < many; i += 500)
       pool.update([&](auto& tx, large::Before& r) {
         for (std::uint64_t k = i; k < i + 500; ++k) r.numbers.put(tx, k, k);
@@ -355,19 +362,124 @@ TEST_F(RebuiltHistory, AMapThatWasLargeIsEmptiedInBatches) {
           if (k % 40'000 != 0) r.numbers.erase(tx, k);
       });
     const std::uint64_t before = pool.check().blocks;
-    pool.update([](auto& tx, large::Before& r) {
-      EXPECT_FALSE(r.numbers.take_some(tx, 10, [](auto, auto) {}));
-    });
+    std::uint64_t taken = 0;
+    const auto take = [&](std::uint64_t n, bool empty) {
+      pool.update([&](auto& tx, large::Before& r) {
+        EXPECT_EQ(r.numbers.take_some(tx, n, [&](auto, auto) { ++taken; }), empty);
+      });
+    };
+    take(10, false);
     EXPECT_LE(before - pool.check().blocks, 10U);
-    pool.update([](auto& tx, large::Before& r) {
-      for (std::uint64_t k = 0; k < 3; ++k) (void)r.numbers.take_some(tx, 1, [](auto, auto) {});
-    });
+    for (int i = 0; i < 3; ++i) take(1, false);
+    left -= taken;
   }
   Options options = test::small_pool();
   options.migrate.batch = 100;
   auto pool = Pool<large::After>::open(path, options);
-  EXPECT_LE(pool.view([](auto& tx, const large::After& r) { return r.numbers.size(tx); }), 3U);
+  EXPECT_EQ(pool.view([](auto& tx, const large::After& r) { return r.numbers.size(tx); }), left);
   EXPECT_EQ(pool.check().problems, Lines{});
+}
+
+// clear_some() keeps its word on such a map: it says whether the map is empty.
+TEST_F(RebuiltHistory, ClearSomeSaysWhetherTheMapIsEmpty) {
+  update<large::Before>([](auto& tx, auto& r) {
+    EXPECT_TRUE(r.numbers.clear_some(tx, 0));
+    for (std::uint64_t k = 0; k < 5; ++k) r.numbers.put(tx, k, k);
+    EXPECT_FALSE(r.numbers.clear_some(tx, 3));
+    EXPECT_EQ(r.numbers.size(tx), 2U);
+    EXPECT_TRUE(r.numbers.clear_some(tx, 2));
+    r.numbers.put(tx, 1, 1);
+    r.numbers.erase(tx, 1);
+    EXPECT_TRUE(r.numbers.clear_some(tx, 0));
+  });
+}
+
+// A step of an earlier version may stay where the next one is rebuilt without one.
+namespace kept {
+struct First {
+  table<words::Count, key<&words::Count::id>> users;
+};
+struct Second {
+  table<User, key<&User::id>> users;
+};
+struct Third {
+  rebuilt<Users, table<User, key<&User::id>>> users;
+};
+}  // namespace kept
+
+TEST_F(RebuiltHistory, AStepOfAnEarlierVersionMayStay) {
+  update<kept::First>([](auto& tx, auto& r) { r.users.insert(tx, {1, "seven"}); });
+  const auto steps = with({step<words::Count, User>(
+      "users", [](const words::Count& a, User& b) { b.name = a.count; })});
+  opens<kept::Second>(steps);
+  EXPECT_EQ(refusals<kept::Third>(steps.migrate), Lines{});
+  update<kept::Third>([](auto& tx, auto& r) { EXPECT_TRUE(r.users.find(tx, "seven")); }, steps);
+}
+
+// What no step began is not finished with one: half of it would not have gone through it.
+TEST_F(RebuiltHistory, WhatBeganWithoutAStepIsNotFinishedWithOne) {
+  update<words::First>([](auto& tx, auto& r) {
+    for (std::uint64_t i = 0; i < 9; ++i) r.words.put(tx, std::to_string(i), 1);
+  });
+  cut_short<words::Second>(test::small_pool(), 4);
+  const Status s = Pool<words::Second>::try_open(path, with({words::hundredfold()})).status();
+  EXPECT_EQ(s.code(), Code::incompatible);
+  EXPECT_NE(s.message().find("words: half of it has gone through other steps"), std::string::npos)
+      << s.message();
+  {
+    test::DumpedPool pool(path);
+    EXPECT_TRUE(pool.unfinished());
+  }
+  update<words::Second>([](auto& tx, auto& r) { EXPECT_EQ(r.words.find(tx, "3"), 1U); });
+  test::DumpedPool pool(path);
+  EXPECT_FALSE(pool.unfinished());
+}
+
+// Version 1 has the same root struct as a version 3 with the new container alone would have.
+TEST_F(RebuiltHistory, TheProgramBeforeDoesNotTakeItBack) {
+  update<words::First>([](auto& tx, auto& r) { r.words.put(tx, "x", 1); });
+  opens<words::Second>(with({words::hundredfold()}));
+  const Status s = Pool<words::First>::try_open(path, test::small_pool()).status();
+  EXPECT_EQ(s.code(), Code::incompatible);
+  EXPECT_NE(s.message().find("words: a later version has rebuilt it"), std::string::npos)
+      << s.message();
+  update<words::Second>([](auto& tx, auto& r) { EXPECT_EQ(r.words.find(tx, "x"), 100U); });
+}
+
+// A row's own entry is no other row's, where a step writes its key in another way.
+namespace folded {
+struct Person {
+  Name name;
+  std::string text;
+};
+struct Loud {
+  Name name;
+  std::string shout;
+};
+struct People {
+  table<Person, ordered_key<&Person::name>> people;
+};
+struct LoudPeople {
+  table<Loud, ordered_key<&Loud::name>> people;
+};
+}  // namespace folded
+
+TEST_F(RebuiltHistory, AStepMayWriteAKeyInAnotherWay) {
+  update<folded::People>([](auto& tx, auto& r) {
+    r.people.insert(tx, {{"Ann"}, "x"});
+    r.people.insert(tx, {{"Bob"}, "y"});
+  });
+  const Options options = with(
+      {step<folded::Person, folded::Loud>("people", [](const folded::Person& a, folded::Loud& b) {
+        b.shout = a.text + "!";
+        for (char& c : b.name.text) c = static_cast<char>(std::toupper(c));
+      })});
+  update<folded::LoudPeople>(
+      [](auto& tx, auto& r) {
+        EXPECT_EQ(r.people.find(tx, folded::Name{"ann"})->name.text, "ANN");
+        EXPECT_EQ(r.people.find(tx, folded::Name{"BOB"})->shout, "y!");
+      },
+      options);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -106,7 +105,7 @@ struct Rebuilt {
     std::string number, name, mail;
   };
   using OldUsers = table<OldUser, key<&OldUser::id>, indexed<&OldUser::mail>>;
-  using OldLogins = hash_map<std::uint64_t, std::string>;
+  using OldLogins = hash_map<std::uint64_t, std::string, 1>;  // emptied over several segments
   using OldCounts = vector<std::uint64_t>;
   using Users = table<User, key<&User::name>, unique<&User::number>, indexed<&User::mail>>;
   using Logins = map<std::string, std::string>;
@@ -159,11 +158,13 @@ struct Rebuilt {
     if (users.size(tx) + r.users.size(tx) != n) return "rows are lost, or twice there";
     if (logins.size(tx) + r.logins.size(tx) != n) return "logins are lost, or twice there";
     if (!r.users.audit(tx).empty()) return "a table is not sound";
-    if (!pending && (users.size(tx) != 0 || logins.size(tx) != 0 || counts.size(tx) != 0))
-      return "elements are in the old containers, and no work is pending";
-    // While it is emptied, nothing is found in the old hash map by its key.
-    std::map<std::uint64_t, std::string> left;
-    logins.for_each(tx, [&](std::uint64_t key, const auto& value) { left[key] = value; });
+    bool left = false;
+    const auto own = [&](const void*) { left = true; };
+    users.each_block(tx, own);
+    logins.each_block(tx, own);
+    counts.each_block(tx, own);
+    if (!pending && (left || users.size(tx) + logins.size(tx) + counts.size(tx) != 0))
+      return "the old containers own blocks, and no work is pending";
     for (std::uint64_t i = 0; i < n; ++i) {
       const std::string number = std::to_string(i);
       const auto row = r.users.find(tx, name_of(i));
@@ -171,7 +172,7 @@ struct Rebuilt {
               : !users.find(tx, i))
         return "row " + number + " is wrong";
       const auto login = r.logins.find(tx, number);
-      if ((login ? *login : left[i]) != "value") return "login " + number + " is wrong";
+      if ((login ? login : logins.find(tx, i)) != "value") return "login " + number + " is wrong";
       if (i < r.counts.size(tx) ? r.counts.get(tx, i) != number : counts.get(tx, i) != i)
         return "count " + number + " is wrong";
     }

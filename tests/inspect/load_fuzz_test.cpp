@@ -289,13 +289,13 @@ TEST(LoadFuzz, RandomLayouts) {
     std::remove(one.c_str());
     std::remove(two.c_str());
     ASSERT_NO_THROW((void)load(one, schema, dump));
-    const std::string loaded = AnyPool(one).dump(), lines = AnyPool(one).dump(true);
+    const std::string loaded = DumpedPool(one).dump(), lines = DumpedPool(one).dump(true);
     ASSERT_EQ(tokens(dump), tokens(loaded));
     ASSERT_NO_THROW((void)load(two, schema, loaded));
-    ASSERT_EQ(AnyPool(two).dump(), loaded);
+    ASSERT_EQ(DumpedPool(two).dump(), loaded);
     std::remove(two.c_str());
     ASSERT_NO_THROW((void)load(two, schema, lines, true));
-    ASSERT_EQ(AnyPool(two).dump(), loaded);
+    ASSERT_EQ(DumpedPool(two).dump(), loaded);
   }
 }
 

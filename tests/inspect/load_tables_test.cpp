@@ -65,7 +65,7 @@ TEST(Load, Tables) {
   // Small has an operator<: what the rows' order by it is, only a dump of the indexes says.
   std::string schema, plain, indexes;
   {
-    AnyPool pool(from);
+    DumpedPool pool(from);
     schema = pool.schema();
     plain = pool.dump();
     indexes = pool.dump(false, true);
@@ -78,7 +78,7 @@ TEST(Load, Tables) {
     EXPECT_NE(std::string(e.what()).find("--indexes"), std::string::npos) << e.what();
   }
   (void)load(to, schema, indexes);
-  EXPECT_EQ(AnyPool(to).dump(false, true), indexes);
+  EXPECT_EQ(DumpedPool(to).dump(false, true), indexes);
   list(to, after);
   EXPECT_EQ(before, after) << "rows of one value are in the order in which they were added";
   auto pool = Pool<Tables>::open(to);

@@ -26,9 +26,9 @@
 namespace perdure::test {
 
 /// A pool of any program, opened for reading.
-class AnyPool {
+class DumpedPool {
  public:
-  explicit AnyPool(const std::string& path) {
+  explicit DumpedPool(const std::string& path) {
     Options options;
     options.create = false;
     options.read_only = true;
@@ -37,6 +37,12 @@ class AnyPool {
   std::string schema() {
     pool::OpenPool& file = pool_->file();
     return pool::read_catalog(file.path(), file.header(), file.view()).value().layouts.front();
+  }
+  /// Whether a change to another version of its program is not finished.
+  bool unfinished() {
+    bool found = false;
+    walk([&](inspect::Walker&, const inspect::Source& source) { found = source.unfinished; });
+    return found;
   }
   std::string dump(bool lines = false, bool indexes = false) {
     std::string text;
@@ -117,7 +123,7 @@ inline std::string renumbered(const std::string& dump) {
 inline void expect_round_trip(const std::string& from, const std::string& to) {
   std::string schema, plain, lines, indexes;
   {
-    AnyPool pool(from);
+    DumpedPool pool(from);
     schema = pool.schema();
     plain = pool.dump();
     lines = pool.dump(true);
@@ -126,7 +132,7 @@ inline void expect_round_trip(const std::string& from, const std::string& to) {
   const auto compare = [&](const std::string& text, bool in_lines, bool with_indexes) {
     std::remove(to.c_str());
     ASSERT_NO_THROW((void)load(to, schema, text, in_lines));
-    AnyPool pool(to);
+    DumpedPool pool(to);
     EXPECT_EQ(pool.schema(), schema);
     EXPECT_EQ(renumbered(pool.dump(in_lines, with_indexes)), renumbered(text));
   };
