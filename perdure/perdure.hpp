@@ -6,7 +6,7 @@
 // This header includes the C++ interface: pools, transactions, persistent fields, containers.
 // Containers that fewer programs use are included by their own headers, under perdure/container/:
 // set.hpp, hash_set.hpp, multimap.hpp, deque.hpp, priority_queue.hpp, hooked_list.hpp; erase_if.hpp
-// has erase_if() of all containers.
+// has erase_if() of all containers, rebuilt.hpp what makes one container of another.
 // README.md has a program of ten lines.
 #pragma once
 
@@ -23,7 +23,6 @@
 #include "perdure/container/map.hpp"
 #include "perdure/container/queue.hpp"
 #include "perdure/container/rb_tree.hpp"
-#include "perdure/container/rebuilt.hpp"
 #include "perdure/container/retired.hpp"
 #include "perdure/container/string.hpp"
 #include "perdure/container/table.hpp"

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "perdure/container/rebuilt.hpp"
 #include "perdure/perdure.hpp"
 
 namespace perdure::test {
