@@ -30,11 +30,11 @@ class ElementSteps {
                const value::Type& from, const value::Type& to);
 
   /// Whether there are steps for the field, and none of them leads from one type to the other,
-  /// although one is needed, or one reads such an element or a part of it: steps of earlier versions
-  /// may stay.
+  /// although one is needed, or one reads such an element or a part of it: steps of earlier
+  /// versions may stay.
   [[nodiscard]] bool fit_nothing() const;
   /// Whether steps make the new elements.
-  [[nodiscard]] bool lead_by_steps() const;
+  [[nodiscard]] bool lead_by_steps() const noexcept { return direct_ != nullptr || chained_; }
   /// Whether elements become the new ones. Adds to `lost` the fields that a step of the way reads,
   /// and that its perdure_removed gives up.
   [[nodiscard]] bool lead(std::vector<std::string>& lost) const;
@@ -45,11 +45,11 @@ class ElementSteps {
   void make(const void* from, void* to) const;
 
  private:
-  /// Whether several steps lead from one to the other.
-  [[nodiscard]] bool chain(std::vector<std::string>& lost) const;
   const value::Type &from_, &to_;
   RowSteps steps_;
-  const MigrationStep* direct_ = nullptr;
+  const MigrationStep* direct_ = nullptr;  ///< reads and makes exactly these
+  bool chained_ = false;                   ///< several steps lead from one to the other
+  std::vector<std::string> chain_lost_;    ///< what those give up
   std::shared_ptr<const value::Comparison> changes_;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// found_keys<K>: a set of keys in DRAM, in which two are equal as a container of the pool would find
-// them: by the operator< of a class that has one, wherever in the key it is, otherwise part by part.
+// found_keys<K>: a set of keys in DRAM, in which two are equal as an ordered container of the pool
+// would find them: by the operator< of a class that has one, wherever in the key it is, otherwise
+// part by part.
 //
 // Thread safety: none; an object belongs to one call. Errors: std::bad_alloc. It holds a copy of
 // each key.

@@ -187,7 +187,6 @@ class rebuilt : public New {
         });
         done(moved = to);
       }
-      free_old(run, batches);
     } else {
       for (bool empty = false; !empty;) {
         std::uint64_t now = 0;
@@ -201,8 +200,8 @@ class rebuilt : public New {
         moved += now;
         if (now != 0) done(moved);
       }
-      free_old(run, batches);
     }
+    free_old(run, batches);
   }
 
   /// For Pool::check(): those of both.

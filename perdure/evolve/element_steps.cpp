@@ -24,16 +24,8 @@ ElementSteps::ElementSteps(const std::vector<MigrationStep>& all, std::string_vi
       direct_ = &one;
   }
   if (from.kind == value::Kind::structure) value::shapes::add(before).or_throw();
-}
-
-bool ElementSteps::chain(std::vector<std::string>& lost) const {
-  return direct_ == nullptr && from_.kind == value::Kind::structure &&
-         to_.kind == value::Kind::structure && steps_.lead(from_, to_, lost);
-}
-
-bool ElementSteps::lead_by_steps() const {
-  std::vector<std::string> lost;
-  return direct_ != nullptr || chain(lost);
+  chained_ = direct_ == nullptr && from.kind == value::Kind::structure &&
+             to.kind == value::Kind::structure && steps_.lead(from, to, chain_lost_);
 }
 
 bool ElementSteps::fit_nothing() const {
@@ -45,7 +37,10 @@ bool ElementSteps::fit_nothing() const {
 }
 
 bool ElementSteps::lead(std::vector<std::string>& lost) const {
-  if (direct_ == nullptr) return chain(lost) || changes_->need() == value::Need::nothing;
+  if (direct_ == nullptr) {
+    lost.insert(lost.end(), chain_lost_.begin(), chain_lost_.end());
+    return chained_ || changes_->need() == value::Need::nothing;
+  }
   RowSteps::given_up(*direct_->before, *direct_->now, lost);
   // Of a map's element, also key and value.
   for (std::size_t i = 0; i < std::min(from_.parts.size(), to_.parts.size()); ++i)
@@ -56,8 +51,7 @@ bool ElementSteps::lead(std::vector<std::string>& lost) const {
 
 void ElementSteps::make(const void* from, void* to) const {
   value::Scratch scratch;
-  std::vector<std::string> lost;
-  if (chain(lost)) {
+  if (chained_) {
     steps_.read(scratch, to_, value::record::make(scratch, from_, from), to);
     return;
   }

@@ -165,8 +165,8 @@ class Planner {
       if (old.ok() && steps.lead(old->type(), *type, lost)) lead = true;
     }
     if (!lead) return false;
-    change(to.path + ": the program's steps make its " +
-           (to.type.starts_with("table<") ? "rows" : "values") + " of those in the pool");
+    change(to.path + ": the program's steps make its " + (is_table(to.type) ? "rows" : "values") +
+           " of those in the pool");
     plan_.pending = true;
     note_settled(plan_.notes, to.path);
     refuse_lost(to.path, lost);
