@@ -23,29 +23,15 @@
 #include "perdure/pool/header.hpp"
 #include "perdure/value/shapes.hpp"
 #include "tests/api/small_pool.hpp"
-#include "tests/medium/scratch.hpp"
+#include "tests/api/versions.hpp"
 
 namespace perdure {
 namespace {
 
 using Lines = std::vector<std::string>;
 
-class History : public ::testing::Test {
+class History : public test::Versions {
  protected:
-  template <class Root, class F>
-  void update(F f, const Options& options = test::small_pool()) {
-    auto pool = Pool<Root>::open(path, options);
-    pool.update([&](auto& tx, Root& root) { f(tx, root); });
-    EXPECT_EQ(pool.check().problems, Lines{});
-  }
-  template <class Root>
-  void opens() {
-    update<Root>([](auto&, Root&) {});
-  }
-  template <class Root>
-  Lines refusals(const Migration& migrate = {}) {
-    return migration_plan<Root>(path, migrate).value().refusals;
-  }
   [[nodiscard]] std::string bytes() const {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -57,8 +43,6 @@ class History : public ::testing::Test {
     file.seekp(static_cast<std::streamoff>(at));
     file.write(by.data(), static_cast<std::streamsize>(by.size()));
   }
-  medium::testing::Scratch scratch;
-  const std::string path = scratch.path();
 };
 
 namespace user1 {

@@ -15,26 +15,16 @@
 #include "perdure/container/rebuilt.hpp"
 #include "perdure/perdure.hpp"
 #include "tests/api/small_pool.hpp"
+#include "tests/api/versions.hpp"
 #include "tests/inspect/round_trip.hpp"
-#include "tests/medium/scratch.hpp"
 
 namespace perdure {
 namespace {
 
 using Lines = std::vector<std::string>;
 
-class RebuiltHistory : public ::testing::Test {
+class RebuiltHistory : public test::Versions {
  protected:
-  template <class Root, class F>
-  void update(F f, const Options& options = test::small_pool()) {
-    auto pool = Pool<Root>::open(path, options);
-    pool.update([&](auto& tx, Root& root) { f(tx, root); });
-    EXPECT_EQ(pool.check().problems, Lines{});
-  }
-  template <class Root>
-  void opens(const Options& options = test::small_pool()) {
-    update<Root>([](auto&, Root&) {}, options);
-  }
   /// An opening whose work is cut short after the first batch, of `batch`.
   template <class Root>
   void cut_short(Options options, std::uint64_t batch) {
@@ -44,17 +34,11 @@ class RebuiltHistory : public ::testing::Test {
     };
     EXPECT_THROW((void)Pool<Root>::open(path, options), std::runtime_error);
   }
-  template <class Root>
-  Lines refusals(const Migration& migrate = {}) {
-    return migration_plan<Root>(path, migrate).value().refusals;
-  }
   static Options with(std::vector<MigrationStep> steps) {
     Options options = test::small_pool();
     options.migrate.steps = std::move(steps);
     return options;
   }
-  medium::testing::Scratch scratch;
-  const std::string path = scratch.path();
 };
 
 struct OldUser {
