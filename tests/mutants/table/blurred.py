@@ -104,5 +104,7 @@ BLURRED = (
         {"bppm-txid-order": turned(inner=True)},
         by="bppm",
     ),
-    Mutant("a log durable as it was seen (REDO-4)", {"bppm-log-rewritten": leave_out()}, by="bppm"),
+    Mutant(
+        "a log durable as it was seen (REDO-4)", {"bppm-log-rewritten": leave_out()}, by="killed"
+    ),
 )

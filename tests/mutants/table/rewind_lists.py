@@ -18,12 +18,12 @@ LISTS = (
     Mutant(
         "the anchor is looked at before it is followed (ADLL-4)",
         {"adll-anchor-check": never()},
-        by="control_words",
+        by="pointer_log",
     ),
     Mutant(
         "a node's links are looked at before they are followed (ADLL-4)",
         {"adll-links-check": never()},
-        by="control_words",
+        by="pointer_log",
     ),
     Mutant(
         "a bucket's index is looked at (ADLL-4)",

@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/papers/rewind/nvm_suite.hpp"
@@ -117,6 +119,39 @@ TEST_P(PointerLogs, CostWhatTheyShould) {
     EXPECT_EQ(GetParam().group == 2 ? 2U : 1U, f);  // one fence and one store per group
     EXPECT_EQ(GetParam().group == 2 ? 2U : 1U, s);
   }
+}
+
+// ADLL-4: whichever bit of the anchor or of a node's links is another one.
+TEST_P(PointerLogs, NameADamagedLink) {
+  auto medium = make_medium();
+  std::vector<std::pair<std::uint64_t, const char*>> words;
+  {
+    Rig rig(*medium, GetParam());
+    for (std::uint64_t i = 1; i <= 12; ++i) rig.append(i);
+    rig.log->persist();
+    for (std::uint64_t i = 0; i < papers::rewind::Adll::anchor_words; ++i)
+      words.emplace_back(anchor + i * 8, "damaged anchor");
+    for (std::uint64_t node = rig.nvm.value(anchor); node != 0; node = rig.nvm.value(node)) {
+      words.emplace_back(node, "damaged link");
+      words.emplace_back(node + 8, "damaged link");
+    }
+  }
+  ASSERT_LE(papers::rewind::Adll::anchor_words + 2, words.size());
+  const auto recovered = [&] { return Rig(*medium, GetParam()).log->recover(); };
+  ASSERT_EQ("", recovered().message());
+  for (const auto& [place, what] : words) {
+    std::uint64_t right = 0;
+    std::memcpy(&right, medium->at(place), 8);
+    for (unsigned bit = 0; bit < 64; ++bit) {
+      const std::uint64_t wrong = right ^ std::uint64_t{1} << bit;
+      medium->store(place, &wrong, 8);
+      const Status s = recovered();
+      EXPECT_EQ(Code::corrupt, s.code()) << place << ", bit " << bit;
+      EXPECT_NE(std::string::npos, s.message().find(what)) << s.message();
+    }
+    medium->store(place, &right, 8);
+  }
+  EXPECT_EQ("", recovered().message());
 }
 
 /// Recovers the log and judges its content: the numbers after an operation that is not older than

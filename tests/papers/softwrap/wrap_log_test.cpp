@@ -341,7 +341,7 @@ TEST(WrapLog, ALineThatLooksLikeAWrapIsNoDamage) {
     EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(image))) << free;
   }
   std::vector<std::byte> one = whole, two = whole, apart = whole, overlapping = whole,
-                         falling = whole;
+                         around = whole, falling = whole;
   make_close(rig, one, n, 1, 7, 8, true);  // 96 bits
   EXPECT_EQ(Code::corrupt, scanned(one).damage.code());
   make_close(rig, two, n, 1, 7, 0, false);  // 32, 64, 96
@@ -355,6 +355,10 @@ TEST(WrapLog, ALineThatLooksLikeAWrapIsNoDamage) {
   for (const std::uint64_t i : {0, 1, 2})
     make_close(rig, overlapping, n + i, 1 + i, 7 + i, 0, false);
   EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(overlapping)));
+  make_close(rig, around, n, 1, 7, 0, false);  // within the next one, so not of its run
+  make_close(rig, around, n + 2, 3, 8, 0, false);
+  make_close(rig, around, n + 3, 1, 9, 0, false);
+  EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(around)));
   for (const std::uint64_t i : {0, 1, 2}) make_close(rig, falling, n + i, 1, 9 - i, 0, false);
   EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(falling)));
 }
