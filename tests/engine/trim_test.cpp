@@ -215,8 +215,8 @@ void TrimThreads::run(std::uint64_t max_resident) {
       return;
     }
     std::mt19937_64 random(static_cast<std::uint64_t>(t));
-    // On a busy machine each trim may have lost its chunks so far: from then on nothing is allocated,
-    // so none of them is needed.
+    // On a busy machine each trim may have lost its chunks so far: from then on nothing is
+    // allocated, so none of them is needed.
     for (unsigned i = 0; i < each || (given == 0 && i < 100 * each); ++i) {
       const std::size_t at = random() % slots;
       const std::uint64_t bytes = random_size(random), stamp = random() % 1000000 + 1;

@@ -210,9 +210,9 @@ TEST_P(Rewind, KeepsTheRecordsOfACommitThatHasNotEnded) {
   EXPECT_EQ(1U, r.state.blocks.size());
 }
 
-// A checkpoint goes through the logs one by one (REWIND-4): the older of two transactions that store
-// to one word may be in a log that still has its records when the other's are removed. What was
-// covered by the checkpoint id must not be done again, and no id is drawn twice.
+// A checkpoint goes through the logs one by one (REWIND-4). Two transactions store to one word; the
+// older one's log may still have its records when the younger one's are removed already. Recovery
+// must not do the older one again, and no id is drawn twice.
 TEST_P(Rewind, RemovesRecordsWhenTheHeaderSaysSo) {
   if (has("-fp-")) return;  // no checkpoints
   const Shape shape = [] {
