@@ -9,6 +9,7 @@
 #include <set>
 
 #include "perdure/api/erased.hpp"
+#include "perdure/inspect/blocks.hpp"
 #include "perdure/inspect/dump.hpp"
 #include "perdure/pool/catalog.hpp"
 #include "perdure/pool/open_pool.hpp"
@@ -27,7 +28,7 @@ using inspect::Member;
 
 struct Arguments {
   PoolArguments pool;
-  bool count = false, text = false;
+  bool count = false, text = false, versions = false;
 } arguments;
 
 const char* word(Kind kind) {
@@ -140,6 +141,23 @@ class Describe {
   std::set<const Layout*> inside_;
 };
 
+/// How many records of each field have which layout.
+Json versions(const inspect::Blocks& found) {
+  Json fields = Json::object();
+  for (const auto& [path, one] : found.versions) {
+    Json earlier = Json::array();
+    for (const auto& [layout, n] : one.earlier) {
+      Json version;
+      version["layout"] = layout->text;
+      version["count"] = n;
+      earlier.push_back(version);
+    }
+    fields[path]["now"] = one.now;
+    fields[path]["earlier"] = earlier;
+  }
+  return fields;
+}
+
 /// One line for each part: "name: kind type, bytes".
 void print(const Json& j, const std::string& name, unsigned indent) {
   std::string line =
@@ -200,6 +218,10 @@ int run(App& app) {
     for (const Layout* definition : source.tree.definitions())
       structs[definition->text.empty() ? "?" : definition->text] = describe.type(*definition, 0);
     answer["structs"] = structs;
+    if (!arguments.versions) return;
+    const inspect::Blocks found = inspect::find_blocks(walker, source.tree.root(), source.root);
+    answer["versions"] = versions(found);
+    answer["problems"] = found.problems;
   });
   if (app.json) {
     print_json(answer);
@@ -208,6 +230,16 @@ int run(App& app) {
   if (answer["root"].contains("fields"))
     for (const Json& field : answer["root"]["fields"]) print(field, field["name"], 0);
   for (const auto& [name, type] : answer["structs"].items()) print(type, name, 0);
+  if (!arguments.versions) return exit_ok;
+  for (const auto& [name, found] : answer["versions"].items()) {
+    fmt::print("{}: {} of this version\n", escaped(name),
+               grouped(found["now"].get<std::uint64_t>()));
+    for (const Json& one : found["earlier"])
+      fmt::print("{}: {} of {}\n", escaped(name), grouped(one["count"].get<std::uint64_t>()),
+                 escaped(one["layout"].get<std::string>()));
+  }
+  for (const Json& problem : answer["problems"])
+    fmt::print("{}\n", escaped(problem.get<std::string>()));
   return exit_ok;
 }
 
@@ -219,8 +251,12 @@ void add_schema(App& app) {
   arguments.pool.add_to(sub);
   const Option count =
       sub.flag("--count", arguments.count, "show how many elements the containers have");
+  const Option versions =
+      sub.flag("--versions", arguments.versions,
+               "show how many records and rows are of which version of the program; reads all");
   sub.flag("--text", arguments.text, "write the layout text, which `perdure load --schema` reads")
-      .excludes(count);
+      .excludes(count)
+      .excludes(versions);
   sub.runs(run);
 }
 

@@ -55,6 +55,12 @@ struct Migration {
   /// program by themselves. Those of one field are chained: rows of version 1 go through the step
   /// to version 2 and that to version 3.
   std::vector<MigrationStep> steps = {};
+  /// Opens the pool at once: rows of tables that need a step go through it each time they are read,
+  /// and are rewritten when they are changed or by Pool::settle(). A step must then leave the
+  /// members as they are by which rows are found, and stay callable, from several threads at once,
+  /// while the pool is open. A table that gets or loses an index is settled before the pool is
+  /// open, as without this; so are other containers.
+  bool lazy = false;
   /// How many rows one transaction rewrites or indexes; at least 1.
   std::uint64_t batch = 1000;
   /// Called on the opening's thread after each batch of rows that were looked at, with the table

@@ -147,6 +147,7 @@ Status plan_opening(const std::string& path, const Options& options, const RootT
                      "the steps that it began with, and no others, " +
                          refusals_text(began.said.refusals),
                      {}, "open it with these steps");
+    opened.plan.lazy = std::move(began.lazy);
   }
   if (opened.file->read_only() && catalog.pending)
     return failure(Code::read_only, path,

@@ -68,9 +68,10 @@ struct Plan {
   std::vector<Move> moves;
   std::vector<NewPart> parts;
   std::vector<RebuiltField> rebuilt;
-  bool pending = false;  ///< work follows the switch
-  std::string notes;     ///< of the new layout text (pool::LayoutText)
-  Migration migrate;     ///< how that is done
+  std::vector<std::string> lazy;  ///< tables whose rows go through their steps when they are read
+  bool pending = false;           ///< work follows the switch
+  std::string notes;              ///< of the new layout text (pool::LayoutText)
+  Migration migrate;              ///< how that is done
   [[nodiscard]] bool same() const noexcept { return said.changes.empty() && said.refusals.empty(); }
 };
 

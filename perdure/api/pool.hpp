@@ -183,6 +183,12 @@ class TypedPool : public PoolBase {
       return f(checked, root);
     });
   }
+  /// After an opening with Migration::lazy: rewrites up to `n` rows of each table whose rows need a
+  /// step, beside other transactions. Returns whether none is left; the pool can then be opened by
+  /// later versions and without the steps. The first call reads all rows in one view and keeps the
+  /// keys of those that are left in DRAM. Throws as update().
+  bool settle(std::uint64_t n);
+
   /// Audits the heap, walks the root's containers and compares: leaks, double use, broken
   /// invariants. Whatever the data is, no read leaves the pool. Run it when no thread updates.
   /// Throws as view(), and std::bad_alloc.
@@ -220,7 +226,7 @@ class TypedPool : public PoolBase {
         pool.change_layout(*plan);
       else if (pool.empty_)
         pool.first_root();
-      if (plan->pending) pool.catch_up(plan->migrate);
+      if (plan->pending) pool.catch_up(plan);
       pool.keep();
       return pool;
     } catch (...) {
@@ -255,7 +261,8 @@ class TypedPool : public PoolBase {
   // pool_evolve.hpp.
   void change_layout(const detail::Plan& plan);
   void refuse_duplicates(const detail::Plan& plan);
-  void catch_up(const Migration& migrate);
+  void catch_up(const std::shared_ptr<const detail::Plan>& plan);
+  void finish_catching_up();
 };
 
 /// A pool that is open in this process. `Root` is the struct that the pool begins with. `Engines`

@@ -31,7 +31,8 @@ PoolBase::PoolBase(PoolBase&& other) noexcept
       name_(other.name_),
       durability_(other.durability_),
       empty_(other.empty_),
-      plan_(std::move(other.plan_)) {}
+      plan_(std::move(other.plan_)),
+      unsettled_(std::move(other.unsettled_)) {}
 
 PoolBase& PoolBase::operator=(PoolBase&& other) noexcept {
   if (this != &other) {
@@ -43,6 +44,7 @@ PoolBase& PoolBase::operator=(PoolBase&& other) noexcept {
     durability_ = other.durability_;
     empty_ = other.empty_;
     plan_ = std::move(other.plan_);
+    unsettled_ = std::move(other.unsettled_);
   }
   return *this;
 }

@@ -35,9 +35,10 @@ struct OwnedBlocks;  // walk.hpp
 
 namespace detail {
 
-struct RootType;  // layout.hpp
-struct Opened;    // open.hpp
-struct Plan;      // plan.hpp
+struct RootType;   // layout.hpp
+struct Opened;     // open.hpp
+struct Plan;       // plan.hpp
+struct Unsettled;  // pool_evolve.hpp
 
 /// Call this in a handler: returns the Status of an opening for the exception in flight. Rethrows
 /// an exception that is not the library's.
@@ -168,6 +169,8 @@ class PoolBase {
   bool empty_ = false;
   /// What opening it has still to do before the pool has the program's layout.
   std::shared_ptr<const detail::Plan> plan_;
+  /// What settle() has still to do; null: nothing.
+  std::shared_ptr<detail::Unsettled> unsettled_;
 };
 
 }  // namespace perdure

@@ -6,9 +6,13 @@
 #pragma once
 
 #include <algorithm>
+#include <any>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <type_traits>
 
@@ -20,6 +24,13 @@
 namespace perdure {
 
 namespace detail {
+
+/// Tables whose rows go through their steps when they are read, and what settle() knows of them.
+struct Unsettled {
+  std::mutex mutex;
+  std::shared_ptr<const Plan> plan;
+  std::map<std::string, std::any, std::less<>> left;  ///< by table; those that are not done
+};
 
 /// Calls f(field) for each field of an object, and for the fields of structs in it.
 template <class T, class F>
@@ -94,7 +105,8 @@ void TypedPool<Derived, Root>::refuse_duplicates(const detail::Plan& plan) {
 
 // Does the work that follows a switch, each batch an update, and takes its mark away (SWITCH-2).
 template <class Derived, class Root>
-void TypedPool<Derived, Root>::catch_up(const Migration& migrate) {
+void TypedPool<Derived, Root>::catch_up(const std::shared_ptr<const detail::Plan>& plan) {
+  const Migration& migrate = plan->migrate;
   const std::uint64_t batch = std::max<std::uint64_t>(migrate.batch, 1);
   const detail::RootType type = detail::root_type<Root>();
   const auto run = [&](auto&& f) { update(Durability::async, [&](auto& tx, Root&) { f(tx); }); };
@@ -106,6 +118,15 @@ void TypedPool<Derived, Root>::catch_up(const Migration& migrate) {
     const auto done = [&](std::uint64_t n) {
       if (migrate.progress) migrate.progress(path, n);
     };
+    if constexpr (requires { field.read_late(detail::RowSteps({}, {}), plan); }) {
+      if (std::find(plan->lazy.begin(), plan->lazy.end(), path) != plan->lazy.end()) {
+        field.read_late(detail::RowSteps(migrate.steps, path), plan);
+        if (this->unsettled_ == nullptr) this->unsettled_ = std::make_shared<detail::Unsettled>();
+        this->unsettled_->plan = plan;
+        this->unsettled_->left[path];
+      }
+    }
+    if (this->unsettled_ != nullptr && this->unsettled_->left.contains(path)) return;
     if constexpr (requires { field.catch_up_rebuilt(run, look, batch, migrate.steps, path, done); })
       field.catch_up_rebuilt(run, look, batch, migrate.steps, path, done);
     else if constexpr (requires { field.catch_up(run, batch); })
@@ -117,6 +138,37 @@ void TypedPool<Derived, Root>::catch_up(const Migration& migrate) {
                        })
       catch_up_records(field, run, look, batch, detail::RowSteps(migrate.steps, path), done);
   });
+  if (this->unsettled_ == nullptr) finish_catching_up();
+}
+
+template <class Derived, class Root>
+bool TypedPool<Derived, Root>::settle(std::uint64_t n) {
+  const std::shared_ptr<detail::Unsettled> unsettled = this->unsettled_;
+  if (unsettled == nullptr) return true;
+  const std::lock_guard lock(unsettled->mutex);
+  const detail::RootType type = detail::root_type<Root>();
+  const auto run = [&](auto&& f) { update(Durability::async, [&](auto& tx, Root&) { f(tx); }); };
+  const auto look = [&](auto&& f) { view([&](auto& tx, const Root&) { f(tx); }); };
+  detail::each_leaf(root(), [&](auto& field) {
+    std::any keys;
+    if constexpr (requires { field.settle_some(run, look, n, detail::RowSteps({}, {}), keys); }) {
+      const auto at = static_cast<std::uint64_t>(
+          reinterpret_cast<const std::byte*>(std::addressof(field)) - this->root_);
+      const auto left = unsettled->left.find(detail::path_at(type, at));
+      if (left == unsettled->left.end()) return;
+      const detail::RowSteps steps(unsettled->plan->migrate.steps, left->first);
+      if (field.settle_some(run, look, n, steps, left->second)) unsettled->left.erase(left);
+    }
+  });
+  if (!unsettled->left.empty()) return false;
+  if (unsettled->plan != nullptr) finish_catching_up();
+  unsettled->plan = nullptr;
+  return true;
+}
+
+// The work that follows a switch is done.
+template <class Derived, class Root>
+void TypedPool<Derived, Root>::finish_catching_up() {
   update(Durability::durable, [&](auto& tx, Root&) {
     const std::uint64_t none = 0;
     tx.write_bytes(this->catalog() + offsetof(pool::Catalog, pending), &none, sizeof none);

@@ -17,7 +17,9 @@
 // Zero bytes are an empty table.
 #pragma once
 
+#include <any>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -435,6 +437,15 @@ class alignas(64) table {
   void catch_up_rows(
       Run&& run, Look&& look, std::uint64_t batch, const detail::RowSteps& steps = {{}, {}},
       Done&& done = [](std::uint64_t) {});
+  /// From now on, rows that need it go through `steps` when they are read (Migration::lazy);
+  /// `owner` keeps these alive.
+  static void read_late(const detail::RowSteps& steps, std::shared_ptr<const void> owner);
+  /// Whether the table's rows with these keys, which is all that may need it, have gone through
+  /// `steps`; takes up to `n` of them. `keys` is empty before the first call. `run(f)` makes f(tx)
+  /// an update, and `look(f)` makes f(tx) a view.
+  template <class Run, class Look>
+  bool settle_some(Run&& run, Look&& look, std::uint64_t n, const detail::RowSteps& steps,
+                   std::any& keys);
   /// The number of rows of the table at `old`, whose row and key are this table's, that would share
   /// the member that `path` ends with: with another row's after `steps`, or with one that has not
   /// gone through them yet.

@@ -16,6 +16,7 @@
 #include "perdure/api/batches.hpp"
 #include "perdure/container/found_keys.hpp"
 #include "perdure/container/table.hpp"
+#include "perdure/value/late.hpp"
 
 namespace perdure {
 
@@ -127,6 +128,57 @@ void table<T, Key, Others...>::catch_up_rows(Run&& run, Look&& look, std::uint64
         });
     }
   });
+}
+
+// A step that is applied at reading may not change what entries were made of.
+template <class T, class Key, class... Others>
+void table<T, Key, Others...>::read_late(const detail::RowSteps& steps,
+                                         std::shared_ptr<const void> owner) {
+  value::late::set(type(), [steps, owner = std::move(owner)](
+                               value::Reader& tx, const value::record* from, void* object) {
+    if (!steps.needed(tx, type(), from)) return false;
+    T& now = *static_cast<T*>(object);
+    steps.read(tx, type(), from, std::addressof(now));
+    T was{};
+    value::record::read_for_step(tx, type(), from, std::addressof(was));
+    const detail::table_parts<Key, Others...> parts{};
+    parts.each([&]<class Part>(const Part&) {
+      if constexpr (!detail::is_dropped<Part>)
+        if (!Part::same_in(was, now))
+          throw error(Status(Code::invalid,
+                             "perdure::table: found a step that changes '" +
+                                 std::string(Part::names()) +
+                                 "', by which rows are found, expected one that leaves it: open "
+                                 "the pool without Migration::lazy"));
+    });
+    return true;
+  });
+}
+
+template <class T, class Key, class... Others>
+template <class Run, class Look>
+bool table<T, Key, Others...>::settle_some(Run&& run, Look&& look, std::uint64_t n,
+                                           const detail::RowSteps& steps, std::any& keys) {
+  using Keys = std::vector<key_type>;
+  if (!keys.has_value()) {
+    look([&]<class Tx>(Tx& tx) {
+      Keys found;
+      value::ReaderOver<Tx> reader(tx);
+      for (auto at = parts_.first.rows.begin(tx); at; at.next(tx))
+        if (steps.needed(reader, type(), &at.value(tx)->record)) found.push_back(at.key(tx));
+      keys = std::move(found);
+    });
+  }
+  // A row that was added or changed since then needs no step; one that has another key neither.
+  Keys& left = *std::any_cast<Keys>(&keys);
+  const std::size_t now = std::min<std::uint64_t>(left.size(), n);
+  if (now != 0)
+    run([&](auto& tx) {
+      for (std::size_t i = left.size() - now; i < left.size(); ++i)
+        if (const auto row = parts_.first.rows.find(tx, left[i])) (void)settle(tx, *row, steps);
+    });
+  left.resize(left.size() - now);
+  return left.empty();
 }
 
 template <class T, class Key, class... Others>

@@ -88,6 +88,10 @@ struct members<First, Rest...> {
     return value::record::has_part(tx, type, row, part_at(First)) &&
            (value::record::has_part(tx, type, row, part_at(Rest)) && ...);
   }
+  /// Whether each of them is the same in two rows.
+  static bool same_in(const object& a, const object& b) {
+    return same<First>(a, b) && (same<Rest>(a, b) && ...);
+  }
   /// Their values in a row.
   static decltype(auto) of(const object& row) {
     if constexpr (sizeof...(Rest) == 0)
@@ -114,6 +118,11 @@ struct members<First, Rest...> {
   }
 
  private:
+  template <auto Member>
+  static bool same(const object& a, const object& b) {
+    return value::same(value::type_of<member_type<Member>>(), std::addressof(a.*Member),
+                       std::addressof(b.*Member));
+  }
   template <auto Member>
   static bool there(const object& row) {
     if constexpr (value::detail::is_a<member_type<Member>, std::optional>)

@@ -352,6 +352,12 @@ class Planner {
     if (!types_.same_members(before, before.parts.front(), after, key))
       refuse(to.path + ": the members of '" + key + "' have other types", rebuilt_advice);
     copy(from.at, to.at, part_bytes);  // the next row's number
+    // A part that is new or dropped has work of its own before the pool is open.
+    bool other_parts = false;
+    for (const std::string& one : after.parts)
+      other_parts =
+          other_parts || std::find(before.parts.begin(), before.parts.end(),
+                                   types_.part_in_pool(before, after, one)) == before.parts.end();
     for (std::size_t i = 0; i < after.parts.size(); ++i) {
       const std::string part = types_.part_in_pool(before, after, after.parts[i]);
       const std::string was =
@@ -371,7 +377,8 @@ class Planner {
       const std::string& mine = after.parts[i];
       const std::string members = mine.substr(0, mine.find(':')).substr(mine.find(' ') + 1);
       const bool is_unique = i == 0 || part.starts_with("unique ");
-      if (at == before.parts.end() ? was == part : stepped && is_unique)
+      if (at == before.parts.end() ? was == part
+                                   : stepped && is_unique && (!migrate_.lazy || other_parts))
         plan_.parts.push_back({from.at, to.at, to.path + "." + members, is_unique});
       if (at != before.parts.end()) {
         copy(from.at + part_bytes * static_cast<std::uint64_t>(at - before.parts.begin() + 1),
@@ -381,6 +388,7 @@ class Planner {
         plan_.pending = true;
       }
     }
+    if (stepped && migrate_.lazy && !other_parts) plan_.lazy.push_back(to.path);
     for (const std::string& part : before.parts) {
       const auto there = [&](const std::string& name) {
         return std::any_of(after.parts.begin(), after.parts.end(), [&](const std::string& one) {

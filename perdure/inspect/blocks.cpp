@@ -71,6 +71,16 @@ class BlockWalk {
     }
   }
 
+  /// Counts a record of layout `as`; the program's is `now`.
+  void count(const std::string& path, const Layout* as, const Layout* now) {
+    // Within objects that are owned or pointed to, the path grows with each.
+    Versions& found = found_.versions[path.substr(0, path.find_first_of("[*"))];
+    if (as == now)
+      ++found.now;
+    else
+      ++found.earlier[as];
+  }
+
   void container(const Layout& type, Address at, const std::string& path, unsigned depth);
   void table(const Layout& type, Address at, const std::string& path);
 
@@ -136,6 +146,7 @@ class BlockWalk {
         const Layout* const as =
             walker_.structure(walker_.read<std::uint64_t>(block), type.shape, type.element());
         if (as == nullptr) return problem(path, "a record of another shape than " + type.text);
+        count(path, as, &type.element());
         return value(*as, block + 8, path, depth + 1);
       }
       case Kind::owned:
@@ -233,6 +244,7 @@ void BlockWalk::table(const Layout& type, Address at, const std::string& path) {
       problem(path, "a row of another shape than " + row.type->text);
       continue;
     }
+    count(path, as, row.type);
     if (const auto number = walker_.read<std::uint64_t>(block); number >= next)
       problem(path, "a row has number " + std::to_string(number) + ", which was never given");
     value(*as, block + row.at, path, 0);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,12 @@
 
 namespace perdure::inspect {
 
+/// How many records, or rows of a table, have which layout.
+struct Versions {
+  std::uint64_t now = 0;                           ///< that of the pool's program
+  std::map<const Layout*, std::uint64_t> earlier;  ///< those of earlier versions that are left
+};
+
 /// What find_blocks found.
 struct Blocks {
   std::vector<std::uint64_t> offsets;  ///< in the data region; one that is owned twice comes twice
@@ -22,6 +29,8 @@ struct Blocks {
   /// Fields whose type is only named: they may lead to blocks that were not seen, so that a block
   /// that nothing else leads to need not be a leak.
   std::vector<std::string> unknown;
+  /// Of the fields that have records or rows.
+  std::map<std::string, Versions> versions;
   [[nodiscard]] bool whole() const noexcept { return problems.empty() && unknown.empty(); }
 };
 
