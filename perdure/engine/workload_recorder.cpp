@@ -87,6 +87,7 @@ class RecordingTransaction final : public DynamicEngine::Transaction {
   void retrying() noexcept {
     if (recording_) ThreadCounters::add(retries_);
   }
+  Refusal& refusal() noexcept override { return inner_.refusal(); }
   bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
   bool mine(const LogFull& full) const noexcept override { return inner_.mine(full); }
   bool try_direct_view() noexcept override {
