@@ -12,10 +12,11 @@
 // Thread safety: that of the transaction; threads conflict on the list's ends and its size.
 // Invariants:
 // HOOK-1 x.next.prev is x, the ends have null beyond them, and first is null exactly when last is.
-// HOOK-2 A hook's `in` is the ends of the list that it is in, or null; size hooks are linked.
-// HOOK-3 The ends lie in a block of their own: the list may be in a root object, and that moves
-// when another version of the program takes the pool over (switch.hpp), while the hooks stay as
-// they are.
+// HOOK-2 A hook's `in` points to the ends of the list that it is in, or is null; size hooks are
+//        linked.
+// HOOK-3 A list's ends lie in a block of their own, not in the list: a list in a root object moves
+// with the root object when another version of the program takes the pool over (switch.hpp), while
+// the hooks keep their pointers.
 // Zero bytes are an empty list, and a hook that is in none.
 #pragma once
 

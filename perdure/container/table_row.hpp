@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// row, row_ref: a row of a table: one heap block [number u64][record]. The number is given when the
-// row is added and never again: it orders rows that are equal in an index.
+// row, row_ref: a row of a table: one heap block [number u64][record]. A row gets its number when
+// it is added, and no other row ever gets the same one. The number orders rows that are equal in an
+// index.
 //
-// A row keeps its address as long as its shape: the first change of a row that an earlier version
-// of T wrote gives it another one. Nothing outside the table holds it but a row_ref, which belongs
-// to its transaction. Those of an update are in the thread's list of cursors, so that they follow a
-// row that moves, and know when it was erased: reading it then throws.
+// A row keeps its address as long as it keeps its shape: the first change of a row that an earlier
+// version of T wrote moves it to another address. Outside the table only a row_ref holds the
+// address, and a row_ref belongs to its transaction. The row_refs of an update are in the thread's
+// list of cursors. So they follow a row that moves, and know when the row was erased: reading it
+// then throws.
 // Thread safety: that of the transaction.
 // Invariants:
-// ROW-1 Between two calls a row_ref of an update has the address of a row that is there, or none.
+// ROW-1 Between two calls, a row_ref of an update has the address of a row that exists, or none.
 #pragma once
 
 #include <cstddef>
