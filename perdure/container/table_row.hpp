@@ -71,7 +71,7 @@ const value::Part& part_at(M T::* member) {
   std::abort();  // every member is a part
 }
 
-/// Where a row_ref's row is. It is listed under the row's address.
+/// The address of a row_ref's row. It is in the list of cursors under this address.
 class live_row : private live_cursor {
  public:
   /// The row's address. Throws error(invalid) if it was erased.
@@ -79,7 +79,7 @@ class live_row : private live_cursor {
     if (container() == nullptr) was_erased();
     return static_cast<const row*>(container());
   }
-  /// Called when a row has changed; it is at `now`.
+  /// Called when a row has changed and is at `now` from then on.
   static void changed(const row* before, const row* now) {
     if (!any()) return;
     each(before, [&](live_cursor& cursor) {
@@ -156,8 +156,8 @@ class row_ref : private live_row {
   /// A copy of the row.
   operator T() const { return value(); }  // NOLINT: a loop may name the struct
 
-  /// A field of a copy of the row, which is made at the first use and after each change of the row.
-  /// Of one field, [] copies less.
+  /// A field of a copy of the row. The copy is made at the first use, and again after each change
+  /// of the row. To read one field, [] copies less.
   [[nodiscard]] const T* operator->() const {
     if (has_changed() || !copy_) copy_.emplace(value());
     return std::addressof(*copy_);
@@ -186,7 +186,7 @@ template <class K>
 bool same_key(const K& a, const K& b) {
   return value::same(value::type_of<K>(), std::addressof(a), std::addressof(b));
 }
-/// How a value by which rows are found is passed in: text as std::string_view.
+/// The type of the argument for a value by which rows are found: std::string_view for text.
 template <class M>
 struct look_up {
   using arg = const M&;
