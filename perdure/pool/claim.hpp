@@ -83,9 +83,9 @@ class Claim {
 
   State state_ = State::none;
   bool begun_ = false;
-  bool in_body_ = false;   // clearing: its body is running
+  bool in_body_ = false;   // clearing: the transaction's body is running
   std::uint64_t ops_ = 0;  // clearing: ops that have neither been committed nor taken back
-  int slot_ = -1;          // clearing: the thread's
+  int slot_ = -1;          // clearing: the thread's slot
   FreeClaim claim_;
   std::condition_variable changed_;
 };
