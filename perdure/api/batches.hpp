@@ -49,9 +49,10 @@ class Batches {
  private:
   [[noreturn]] static void refuse(const error& e) {
     // e's message names log_size if a larger log would help.
-    throw error(Status(Code::too_big, std::string(e.what()) +
-                                          "; found in a transaction that migrate.batch, lowered to "
-                                          "1, leaves a single row or element"));
+    throw error(
+        Status(Code::too_big, std::string(e.what()) +
+                                  "; migrate.batch was lowered to 1, so the transaction had "
+                                  "a single row or element"));
   }
 
   std::uint64_t limit_, now_;

@@ -186,7 +186,7 @@ Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root
     if (!catalog) return catalog.status();
     if (catalog->layouts.empty())
       return failure(Code::incompatible, path, "a pool without a catalog", "one that has it",
-                     "a pool that was made before opens with an equal layout only");
+                     "a pool without one opens with an equal layout only");
     Plan whole = make_plan(*catalog, root, migrate);
     refuse_moves(whole, *catalog, **file);
     MigrationPlan plan = std::move(whole.said);

@@ -25,9 +25,10 @@ namespace {
 constexpr std::string_view dropped_word = "dropped ";
 constexpr std::uint64_t part_bytes = 64, unknown_size = ~std::uint64_t{0};
 constexpr const char* rebuilt_since =
-    "use the newer program; a still newer one must differ from this one in its root struct";
+    "use the newer program; if this one is the newest, its root struct must differ from that of "
+    "the earlier version";
 constexpr const char* rebuilt_advice =
-    "to make it of the pool's, declare it as perdure::rebuilt<the program's, the pool's> in one "
+    "to make it from the pool's, declare it as perdure::rebuilt<the program's, the pool's> in one "
     "version";
 
 using TypePairs = std::set<std::pair<const value::Type*, const value::Type*>>;
@@ -144,9 +145,10 @@ class Planner {
         if (records[i]->shape == records[k]->shape &&
             !says_the_same(*records[i], *records[k], seen))
           return refuse("two structs of the program have the fields " +
-                            value::text_of(*records[i]) + " and other earlier versions",
-                        "give both the same perdure_renamed and perdure_removed: an entry says "
-                        "nothing where no record has such a field");
+                            value::text_of(*records[i]) +
+                            ", but different perdure_renamed or perdure_removed",
+                        "give both the same lists: an entry has no effect where no record has such "
+                        "a field");
   }
   // Whether the program's steps make its rows or values of some that may be in the pool: of the
   // newest layout or of an earlier one. The others become the program's by themselves.
@@ -166,7 +168,7 @@ class Planner {
     }
     if (!lead) return false;
     change(to.path + ": the program's steps make its " + (is_table(to.type) ? "rows" : "values") +
-           " of those in the pool");
+           " from those in the pool");
     plan_.pending = true;
     note_settled(plan_.notes, to.path);
     refuse_lost(to.path, lost);
@@ -177,7 +179,7 @@ class Planner {
     std::sort(lost.begin(), lost.end());
     lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
     for (const std::string& field : lost)
-      refuse(path + "." + field + ": a step reads it, and perdure_removed gives it up",
+      refuse(path + "." + field + ": a step reads it, but perdure_removed lists it",
              "take it out of perdure_removed");
   }
 
@@ -252,7 +254,7 @@ class Planner {
     (void)types_.taken();
     if (const std::string_view made = rebuilt_type(from.type); !made.empty()) {
       if (is_older_) return refuse(to.path + ": a later version has rebuilt it", rebuilt_since);
-      change(to.path + ": it is rebuilt, what was before is gone");
+      change(to.path + ": rebuilding is finished, the old container is gone");
       return field({from.path, std::string(made), from.at, unknown_size}, to);
     }
     for (const Rebuild& one : rebuilds_)
@@ -475,7 +477,7 @@ Plan make_plan(const pool::CatalogContents& catalog, const RootType& program,
   Plan plan = Planner(catalog, newest, program, migrate).make();
   // What differs is no root field: the texts of structs behind pointers that nothing leads to.
   if (plan.same() && pool != text)
-    plan.said.changes.emplace_back("the layout is written in another way");
+    plan.said.changes.emplace_back("the layout text differs only in structs that no field uses");
   return plan;
 }
 

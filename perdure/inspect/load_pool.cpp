@@ -111,7 +111,8 @@ std::uint64_t check(PoolStore& store, ErasedPool& pool, const Tree& tree, Addres
     problems = heap.problems;
   }
   if (!problems.empty())
-    throw error(failure(Code::invalid, path, "a dump of what no pool has: " + problems.front(),
+    throw error(failure(Code::invalid, path,
+                        "a dump that describes no sound pool: " + problems.front(),
                         "what `perdure dump` writes of a sound pool", "nothing was loaded"));
   return found;
 }

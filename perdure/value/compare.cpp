@@ -70,7 +70,7 @@ class Comparer {
     Conversion& to = out_.made_.emplace_back(Conversion{&before, &now});
     if (structs) structs_.emplace(std::pair(&before, &now), &to);
     if (before.reversed != now.reversed) {
-      different(path, before, now, "its order is turned");
+      different(path, before, now, "one of them is in descending order");
     } else if (before.kind == now.kind) {
       like(to, before, now, path);
     } else if (now.kind == Kind::optional) {

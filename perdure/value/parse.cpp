@@ -113,8 +113,7 @@ class Parser {
   }
 
   const Type* type(bool turned) {
-    if (depth_ == deepest_text)
-      return fail("more types in each other than are read", Code::too_big);
+    if (depth_ == deepest_text) return fail("types nested more than 100 deep", Code::too_big);
     ++depth_;
     const Type* const out = one(turned);
     --depth_;

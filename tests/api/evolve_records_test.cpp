@@ -357,7 +357,7 @@ TEST_F(EvolveRecords, AnIndexedMemberKeepsItsType) {
   std::filesystem::copy_file(path, copy);
   ASSERT_TRUE(opens<wide::Indexed>().ok());
   EXPECT_EQ(refusals<wide::WideIndexed>(),
-            Lines{"rows: the members of 'index age' have other types (to make it of the pool's, "
+            Lines{"rows: the members of 'index age' have other types (to make it from the pool's, "
                   "declare it as perdure::rebuilt<the program's, the pool's> in one version)"});
   auto pool = Pool<wide::WideIndexed>::open(copy, test::small_pool());
   pool.view([](auto& tx, const wide::WideIndexed& r) {

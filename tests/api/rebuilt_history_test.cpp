@@ -235,9 +235,9 @@ TEST_F(RebuiltHistory, AFieldThatAStepReadsIsNotGivenUp) {
   Migration migrate;
   migrate.steps = {step<Before, Now>("orders", [](const Before&, Now&) {})};
   EXPECT_EQ(refusals<given::Second>(migrate),
-            (Lines{"orders.id: a step reads it, and perdure_removed gives it up (take it out of "
+            (Lines{"orders.id: a step reads it, but perdure_removed lists it (take it out of "
                    "perdure_removed)",
-                   "orders.nick: a step reads it, and perdure_removed gives it up (take it out of "
+                   "orders.nick: a step reads it, but perdure_removed lists it (take it out of "
                    "perdure_removed)"}));
 }
 

@@ -159,7 +159,7 @@ TEST_F(Rebuilt, ATableGetsAnotherKeyAndItsMembersOtherTypes) {
   expect_refused(Pool<v1::Root>::try_open(path, test::small_pool()).status(), Code::incompatible,
                  "a pool that a newer version of this program has taken over");
   EXPECT_EQ(migration_plan<v3::Root>(path).value().changes,
-            Lines{"users: it is rebuilt, what was before is gone"});
+            Lines{"users: rebuilding is finished, the old container is gone"});
   auto pool = Pool<v3::Root>::open(path, test::small_pool());
   expect_v2(pool);
 }

@@ -118,7 +118,7 @@ TEST_F(Steps, RowsAreMadeOfTheirEarlierOnes) {
     progress.push_back(rows);
   };
   EXPECT_EQ(migration_plan<v2::Root>(path, options.migrate).value().changes,
-            (Lines{"users: the program's steps make its rows of those in the pool",
+            (Lines{"users: the program's steps make its rows from those in the pool",
                    "users: index last is new, its entries are made"}));
   {
     auto pool = Pool<v2::Root>::open(path, options);
@@ -241,7 +241,7 @@ TEST_F(Steps, AFieldThatAStepReadsMustNotBeGivenUp) {
   Options options = test::small_pool();
   options.migrate.steps = {step<v1::User, both::User>("users", [](const auto&, auto&) {})};
   EXPECT_EQ(migration_plan<both::Root>(path, options.migrate).value().refusals,
-            Lines{"users.name: a step reads it, and perdure_removed gives it up (take it out of "
+            Lines{"users.name: a step reads it, but perdure_removed lists it (take it out of "
                   "perdure_removed)"});
 }
 
@@ -317,7 +317,7 @@ TEST_F(ValueSteps, ValuesOfAllContainersAreMadeOfTheirEarlierOnes) {
   EXPECT_EQ(migration_plan<Values<v2::User>>(path).value().refusals.size(), 8U);
   const Options options = with_values_steps();
   EXPECT_EQ(migration_plan<Values<v2::User>>(path, options.migrate).value().changes[1],
-            "h: the program's steps make its values of those in the pool");
+            "h: the program's steps make its values from those in the pool");
   {
     auto pool = Pool<Values<v2::User>>::open(path, options);
     expect_v2(pool);
