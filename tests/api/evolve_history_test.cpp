@@ -279,8 +279,8 @@ TEST_F(History, TwoStructsOfOneTextSayTheSame) {
   opens<alike1::Root>();
   ASSERT_EQ(refusals<alike2::Root>().size(), 1U);
   EXPECT_NE(refusals<alike2::Root>()[0].find("two structs of the program have the fields "
-                                             "{owner:string@0,s:string@8}16 and other earlier "
-                                             "versions (give both the same perdure_renamed"),
+                                             "{owner:string@0,s:string@8}16, but different "
+                                             "perdure_renamed or perdure_removed (give both"),
             std::string::npos)
       << refusals<alike2::Root>()[0];
 }

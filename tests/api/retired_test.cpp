@@ -340,7 +340,7 @@ TEST_F(Retired, ARowThatNoTransactionHoldsIsNamed) {
   const Status s = Pool<wide2::Root>::try_open(path, options).status();
   EXPECT_EQ(s.code(), Code::too_big);
   for (const char* words :
-       {"make the pool with a larger log_size", "migrate.batch, lowered to 1, leaves a single row"})
+       {"make the pool with a larger log_size", "so the transaction had a single row or element"})
     EXPECT_NE(s.message().find(words), std::string::npos) << s.message();
 }
 
