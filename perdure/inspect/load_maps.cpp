@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TreeEntries: the B+-tree of map (btree.hpp) from entries in order. A node is written when it is
-// certain that what follows it is enough for another one.
+// TreeEntries: builds the B+-tree of a map (btree.hpp) from entries in order. A node is written
+// when it is certain that enough entries follow for another node.
 #include "perdure/inspect/load_entries.hpp"
 
 namespace perdure::inspect {
@@ -77,7 +77,7 @@ void TreeEntries::finish(std::byte* image) {
       break;
     }
     ++height;
-    // What is left is at least half a node.
+    // The entries that are left fill at least half a node.
     const std::uint64_t most = map_.count + (level == 0 ? 0 : 1);
     if (levels_[level].entries > most) node(level, levels_[level].entries / 2);
     if (levels_[level].entries != 0) node(level, levels_[level].entries);
