@@ -56,8 +56,8 @@ void TreeEntries::node(std::size_t level, std::uint64_t entries) {
   if (leaf && from.last != 0) store().write(from.last + link_at, &at, sizeof at);
   from.last = at;
 
-  // The key above is the first one below: of a leaf a copy, of an inner node the one that it has
-  // no slot for. The first node of a level needs none.
+  // The parent gets the node's first key: a copy of a leaf's, or the key for which an inner node
+  // has no slot. The first node of a level needs no key.
   std::string separator = from.keys.substr(0, stride);
   if (leaf && from.nodes != 0)
     loader_.own_blocks(map_.element(), reinterpret_cast<std::byte*>(separator.data()));

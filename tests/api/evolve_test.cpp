@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Version 2 of a program: what opening does with root fields and indexes that are new, gone, moved
-// or of another type; what it refuses, with the whole message; what an opening writes.
+// Version 2 of a program: what opening does with root fields and indexes that are new, removed,
+// moved or of another type; what it refuses, with the whole message; and what it writes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -141,7 +141,7 @@ void fill(Pool<v1::Root>& pool, std::uint64_t n) {
     });
 }
 
-/// What v2 and v3 share.
+/// The fields that v2 and v3 have in common.
 template <class Root>
 void expect_all(Pool<Root>& pool, std::uint64_t n) {
   pool.view([&](auto& tx, const Root& r) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Steps: functions of the program that make version 2's rows of version 1's, in batches that go on
-// after they were cut short.
+// Steps: functions of the program that make rows of version 2 from rows of version 1, in batches,
+// which the next opening continues after one that was cut short.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -202,8 +202,8 @@ TEST_F(Steps, WhatWasCutShortGoesOn) {
   EXPECT_EQ(again, many - 200) << "the batches that were durable were done again";
 }
 
-// What a step makes of rows must be unique, in whatever order they are made. It is known before
-// anything is changed.
+// The unique members that a step makes must differ, in whatever order the rows go through it.
+// Opening finds equal ones before anything is changed.
 TEST_F(Steps, RowsThatWouldShareAUniqueMemberAreRefusedBeforeTheSwitch) {
   fill();
   const auto refused = [&](auto change, const std::string& expected) {
@@ -217,7 +217,7 @@ TEST_F(Steps, RowsThatWouldShareAUniqueMemberAreRefusedBeforeTheSwitch) {
   };
   refused([](const v1::User& before, v2::User& now) { now.mail = before.mail.substr(0, 3); },
           "400 rows share their 'users.mail' with an earlier row");
-  // A row is given what the next one has until its own step.
+  // A row gets the value that the next row has until its own step.
   refused([](const v1::User& b, v2::User& now) { now.mail = "M" + std::to_string(b.id + 1); },
           "499 rows share their 'users.mail' with an earlier row");
   refused([](const v1::User&, v2::User& now) { now.id = 3; },

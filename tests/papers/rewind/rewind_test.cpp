@@ -210,9 +210,9 @@ TEST_P(Rewind, KeepsTheRecordsOfACommitThatHasNotEnded) {
   EXPECT_EQ(1U, r.state.blocks.size());
 }
 
-// A checkpoint goes through the logs one by one (REWIND-4): the older of two transactions that store
-// to one word may be in a log that still has its records when the other's are removed. What was
-// covered by the checkpoint id must not be done again, and no id is drawn twice.
+// A checkpoint goes through the logs one by one (REWIND-4). So when the records of a transaction
+// have been removed, another log may still have those of an older transaction that stored to the
+// same word. Transactions up to the checkpoint id must not be done again, and no id is drawn twice.
 TEST_P(Rewind, RemovesRecordsWhenTheHeaderSaysSo) {
   if (has("-fp-")) return;  // no checkpoints
   const Shape shape = [] {
@@ -226,7 +226,7 @@ TEST_P(Rewind, RemovesRecordsWhenTheHeaderSaysSo) {
     const auto store = [&](std::uint64_t value) {
       return rig.pool.update([&](auto& tx, Words& r) { tx(r.word[3]) = value; }).id();
     };
-    // A thread gets its log at its first transaction: the one that is first here has the first log.
+    // A thread gets its log at its first transaction, so the first thread here has the first log.
     std::atomic<int> turn{0};
     std::uint64_t id = 0;
     const auto at = [&](int t, auto&& f) {
