@@ -20,6 +20,7 @@
 #include "testing/recovered.hpp"
 #include "tests/api/version_pairs.hpp"
 #include "tests/engine/families.hpp"
+#include "tests/engine/suite.hpp"
 
 namespace perdure {
 namespace {
@@ -77,7 +78,8 @@ void each_fence(const engine::EngineInfo& engine, std::uint64_t rows) {
         [&] {
           if (fences++ % every != 0) return;
           images.push_back(raw->durable_image());
-          if (images.size() % 8 == 0) every *= 2;  // some engines fence at each store
+          // Some engines fence at each store.
+          if (images.size() % (test::scale > 1 ? 3 : 8) == 0) every *= 2;
         },
         [] {});
     auto pool = Pool2::try_open_on("pool", options, std::move(made), false).value();

@@ -93,7 +93,7 @@ struct Root {
 
 namespace long_names {  // more than the header holds
 #define PERDURE_TEST_LONG \
-  a_name_of_a_field_that_takes_as_much_of_the_line_as_it_can_and_then_more_of_it_until_there_is_no_more_space_left_
+  a_name_of_a_field_that_takes_as_much_of_the_line_as_it_can_and_then_more_until_there_is_no_space_
 #define PERDURE_TEST_JOIN(a, b) a##b
 #define PERDURE_TEST_NAME(a, b) PERDURE_TEST_JOIN(a, b)
 struct Root {

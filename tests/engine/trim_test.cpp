@@ -324,7 +324,7 @@ class TrimCrashes : public EngineTest {
           if (++fences % every != 0) return;
           {
             const std::lock_guard lock(mutex);
-            if (images.size() >= 60) return;
+            if (images.size() >= 60 / scale) return;
           }
           Image image{{}, acknowledged};  // read before the image is taken: it stays true
           image.bytes = rig.medium->durable_image();

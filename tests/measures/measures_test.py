@@ -57,6 +57,12 @@ class Text(MadeUp):
         self.assertEqual(self.long_lines("a.md", f"| {WIDE} |", f"a | {WIDE} |"), 1)
         self.assertEqual(self.long_lines("a.cpp", f"| {WIDE} |"), 2)
 
+    def test_what_commands_print_is_exempt_in_markdown_alone(self):
+        console = "```console", WIDE, "```"
+        self.assertEqual(self.long_lines("a.md", *console), 0)
+        self.assertEqual(self.long_lines("a.md", *console, WIDE, "```cpp", WIDE, "```"), 2)
+        self.assertEqual(self.long_lines("a.cpp", *console), 3)
+
     def test_a_line_whose_excess_is_a_link_is_exempt(self):
         links = f"see {LINK}.", f"see [the page]({LINK}),", LINK
         self.assertEqual(self.long_lines("a.md", *links), 0)

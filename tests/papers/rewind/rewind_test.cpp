@@ -210,9 +210,9 @@ TEST_P(Rewind, KeepsTheRecordsOfACommitThatHasNotEnded) {
   EXPECT_EQ(1U, r.state.blocks.size());
 }
 
-// A checkpoint goes through the logs one by one (REWIND-4). So when the records of a transaction
-// have been removed, another log may still have those of an older transaction that stored to the
-// same word. Transactions up to the checkpoint id must not be done again, and no id is drawn twice.
+// A checkpoint goes through the logs one by one (REWIND-4). Two transactions store to one word; the
+// older one's log may still have its records when the younger one's are removed already. Recovery
+// must not do the older one again, and no id is drawn twice.
 TEST_P(Rewind, RemovesRecordsWhenTheHeaderSaysSo) {
   if (has("-fp-")) return;  // no checkpoints
   const Shape shape = [] {
