@@ -3,8 +3,8 @@
 // Version 2 of the order book (order_book.hpp): an order may have a time at which it ends, and has
 // the quantity that was placed, not only the quantity that is left. An owner's orders are found in
 // the order of their prices. For orders that version 1 left, a step sets the placed quantity to the
-// one that is left. docs/version-2.md goes through this program. Thread safety: any number of
-// threads may call anything at once.
+// one that is left. docs/version-2.md goes through this program.
+// Thread safety: any number of threads may call anything at once.
 #pragma once
 
 #include <perdure.hpp>

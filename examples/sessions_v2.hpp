@@ -3,7 +3,8 @@
 // Version 2 of the session store (sessions.hpp): a session has its device and the number of its
 // logins, its user is called owner, and sessions are found by owner and device together. The index
 // by user is dropped. The sessions stay, and are read in the layout of version 1. docs/version-2.md
-// goes through this program. Thread safety: any number of threads may call anything at once.
+// goes through this program.
+// Thread safety: any number of threads may call anything at once.
 #pragma once
 
 #include <perdure.hpp>

@@ -5,8 +5,8 @@
 //
 // Evolved: fields are added, removed, moved and widened, indexes are added and dropped, a map is
 // retired.
-// Rebuilt: a table, a map and a vector are rebuilt with other keys and elements, by steps. Thread
-// safety: pure functions over their arguments.
+// Rebuilt: a table, a map and a vector are rebuilt with other keys and elements, by steps.
+// Thread safety: pure functions over their arguments.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Loads dumps of tables: the new pool gives the same dump, passes check(), and its program finds its
-// data and can change it.
+// Loads dumps of tables: the new pool gives the same dump, passes check(), and its program finds
+// its data and can change it.
 #include <gtest/gtest.h>
 
 #include <chrono>
