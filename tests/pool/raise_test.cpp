@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A pool's limit is raised when it is opened: the places of the directory's words (Directory), which
-// openings raise the limit, the fields of the header, every image that a power cut during a raise
+// A pool's limit is raised when it is opened: the places of the directory's words (Directory), the
+// openings that raise the limit, the header's fields, every image that a power cut during a raise
 // can leave (RAISE-1), and the heap beyond the old limit.
 #include <map>
 #include <random>
@@ -250,7 +250,7 @@ TEST_F(Raise, AddressSpaceThatIsTakenIsNamedAndNothingIsWritten) {
 }
 
 // FEATURE-1: a build that does not know the feature compares data_bytes with max_data_bytes, and
-// with a directory for max_data_bytes, before it looks at the features. It must find no fault there.
+// with a directory for max_data_bytes, before it looks at the features. It must find no fault.
 TEST_F(Raise, BuildsWithoutTheFeatureRefuseItForTheFeature) {
   open(4 * MiB);
   close();
