@@ -14,7 +14,8 @@
 namespace perdure {
 namespace {
 
-// These calls wait for transactions to end: they would wait for this thread's own for ever.
+// These calls wait for transactions to end. Inside a transaction of this thread they would wait for
+// ever.
 void must_be_outside(detail::RunningEngine& running, const char* call) {
   if (running.inside())
     throw error(failure(Code::invalid, "",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a pool gets the layout of the program that opens it: what of that depends on the root type.
-// Part of pool.hpp, which includes it at its end.
-// Thread safety: the opening's thread; no other thread has the pool yet.
+// Gives a pool the layout of the program that opens it: the part that depends on the root type. It
+// belongs to pool.hpp, which includes it at its end.
+// Thread safety: only the thread that opens the pool; no other thread has it yet.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ void each_leaf(T& object, F&& f) {
 
 }  // namespace detail
 
-// Gives the pool this program's layout (switch.hpp). A pool that has had no transaction has no
-// first values yet, and gets this program's.
+// Gives the pool this program's layout (switch.hpp). A pool that never had a transaction has no
+// initial values yet, and gets those of this program's root type.
 template <class Derived, class Root>
 void TypedPool<Derived, Root>::change_layout(const detail::Plan& plan) {
   refuse_duplicates(plan);
@@ -51,7 +51,7 @@ void TypedPool<Derived, Root>::change_layout(const detail::Plan& plan) {
   this->move_root(root, sizeof(Root));
 }
 
-// Throws error(exists) if rows share a member that is to become unique.
+// Throws error(exists) if rows would share a unique member, or elements a key, after the change.
 template <class Derived, class Root>
 void TypedPool<Derived, Root>::refuse_duplicates(const detail::Plan& plan) {
   std::string problems;
@@ -92,7 +92,8 @@ void TypedPool<Derived, Root>::refuse_duplicates(const detail::Plan& plan) {
   if (!problems.empty()) this->refuse_rows(problems);
 }
 
-// Does the work that follows a switch, each batch an update, and takes its mark away (SWITCH-2).
+// Does the work that follows a switch, one update per batch, and then clears the catalog's mark of
+// pending work (SWITCH-2).
 template <class Derived, class Root>
 void TypedPool<Derived, Root>::catch_up(const Migration& migrate) {
   const std::uint64_t batch = std::max<std::uint64_t>(migrate.batch, 1);

@@ -102,8 +102,8 @@ class EngineBase {
   /// Names the domain of the engine's TM, whose grants are taken back when the pool refuses. Called
   /// once, by the engine's constructor.
   void views_in(tm::Domain& domain) noexcept { domain_ = &domain; }
-  /// Returns when each transaction of another thread that is open now has ended
-  /// (Domain::wait_for_open). The caller is in none.
+  /// Waits for the end of each transaction of another thread that is open now
+  /// (Domain::wait_for_open). REQUIRES: the caller is in no transaction.
   void wait_for_open_transactions() noexcept {
     if (domain_ != nullptr) domain_->wait_for_open(base::thread_slot());
   }

@@ -29,7 +29,7 @@ RowSteps::RowSteps(const std::vector<MigrationStep>& all, std::string_view table
     if (one.table == table) steps_.push_back(&one);
 }
 
-// Null: none is needed, or none leads on.
+// The next step for rows of type `from`. Null if none is needed, or none leads on.
 const MigrationStep* RowSteps::next(const Type& from, const Type& to) const {
   if (from.shape == to.shape) return nullptr;
   for (const MigrationStep* one : steps_)
@@ -80,7 +80,7 @@ void RowSteps::read(value::Reader& tx, const Type& type, const value::record* fr
   const Type* at = value::shapes::find(shape);
   std::unique_ptr<value::Scratch> scratch;
   value::Reader* reader = &tx;
-  // They may lead in a circle for a layout that lead() was not asked about.
+  // The steps may lead in a circle for a layout for which lead() was not called.
   std::size_t n = 0;
   for (const MigrationStep* one = next(*at, type); one != nullptr; one = next(*at, type)) {
     if (++n > steps_.size())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Steps: functions of the program that make version 2's rows of version 1's, in batches that go on
-// after they were cut short.
+// Steps: functions of the program that make rows of version 2 from rows of version 1, in batches,
+// which the next opening continues after one that was cut short.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -118,7 +118,7 @@ TEST_F(Steps, RowsAreMadeOfTheirEarlierOnes) {
     progress.push_back(rows);
   };
   EXPECT_EQ(migration_plan<v2::Root>(path, options.migrate).value().changes,
-            (Lines{"users: the program's steps make its rows of those in the pool",
+            (Lines{"users: the program's steps make its rows from those in the pool",
                    "users: index last is new, its entries are made"}));
   {
     auto pool = Pool<v2::Root>::open(path, options);
@@ -202,8 +202,8 @@ TEST_F(Steps, WhatWasCutShortGoesOn) {
   EXPECT_EQ(again, many - 200) << "the batches that were durable were done again";
 }
 
-// What a step makes of rows must be unique, in whatever order they are made. It is known before
-// anything is changed.
+// The unique members that a step makes must differ, in whatever order the rows go through it.
+// Opening finds equal ones before anything is changed.
 TEST_F(Steps, RowsThatWouldShareAUniqueMemberAreRefusedBeforeTheSwitch) {
   fill();
   const auto refused = [&](auto change, const std::string& expected) {
@@ -217,7 +217,7 @@ TEST_F(Steps, RowsThatWouldShareAUniqueMemberAreRefusedBeforeTheSwitch) {
   };
   refused([](const v1::User& before, v2::User& now) { now.mail = before.mail.substr(0, 3); },
           "400 rows share their 'users.mail' with an earlier row");
-  // A row is given what the next one has until its own step.
+  // A row gets the value that the next row has until its own step.
   refused([](const v1::User& b, v2::User& now) { now.mail = "M" + std::to_string(b.id + 1); },
           "499 rows share their 'users.mail' with an earlier row");
   refused([](const v1::User&, v2::User& now) { now.id = 3; },
@@ -241,7 +241,7 @@ TEST_F(Steps, AFieldThatAStepReadsMustNotBeGivenUp) {
   Options options = test::small_pool();
   options.migrate.steps = {step<v1::User, both::User>("users", [](const auto&, auto&) {})};
   EXPECT_EQ(migration_plan<both::Root>(path, options.migrate).value().refusals,
-            Lines{"users.name: a step reads it, and perdure_removed gives it up (take it out of "
+            Lines{"users.name: a step reads it, but perdure_removed lists it (take it out of "
                   "perdure_removed)"});
 }
 
@@ -317,7 +317,7 @@ TEST_F(ValueSteps, ValuesOfAllContainersAreMadeOfTheirEarlierOnes) {
   EXPECT_EQ(migration_plan<Values<v2::User>>(path).value().refusals.size(), 8U);
   const Options options = with_values_steps();
   EXPECT_EQ(migration_plan<Values<v2::User>>(path, options.migrate).value().changes[1],
-            "h: the program's steps make its values of those in the pool");
+            "h: the program's steps make its values from those in the pool");
   {
     auto pool = Pool<Values<v2::User>>::open(path, options);
     expect_v2(pool);
