@@ -106,7 +106,8 @@ Status plan_opening(const std::string& path, const Options& options, const RootT
     if (!catalog.pending || opened.file->read_only()) return {};
     return failure(Code::incompatible, path,
                    "a pool whose change to another version of its program is not finished", {},
-                   "open it once with that version, or for reading only");
+                   "open it with that version, which finishes it, or for reading only (after "
+                   "`perdure recover`, if it was not closed in order)");
   }
   if (catalog.layouts.front() == root.text() && catalog.root_bytes != root.bytes)
     return failure(
@@ -143,11 +144,13 @@ Status plan_opening(const std::string& path, const Options& options, const RootT
     for (const std::string& field : missing_steps(catalog.notes.front(), began.notes))
       began.said.refusals.push_back(field + ": half of it has gone through other steps");
     if (!began.said.refusals.empty())
-      return failure(Code::incompatible, path,
-                     "a pool whose change to this version of the program is not finished. Without "
-                     "the steps that it began with, and no others, " +
-                         refusals_text(began.said.refusals),
-                     {}, "open it with these steps");
+      return failure(
+          Code::incompatible, path,
+          "a pool whose change to this version of the program is not finished: it goes on "
+          "with the steps that it began with, and no others. With those that are given "
+          "now, " +
+              refusals_text(began.said.refusals),
+          {}, "open it with these steps");
   }
   if (opened.file->read_only() && catalog.pending)
     return failure(Code::read_only, path,
@@ -193,7 +196,8 @@ Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root
     if (catalog->pending && !(plan.changes.empty() && plan.refusals.empty()))
       return unfinished(path);
     if (catalog->pending)
-      plan.changes.emplace_back("the work of this version's change is finished");
+      plan.changes.emplace_back(
+          "opening finishes the change to this version, which an earlier opening began");
     return plan;
   } catch (...) {
     return opening_failed(path);
@@ -278,6 +282,10 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   const std::string family(header.engine, strnlen(header.engine, sizeof header.engine));
   if (!opened.file->created() && !fresh) {
     chosen = choose(candidates, options.engine, family, options.isolation);
+    if (chosen == nullptr && !options.engine.empty())
+      return failure(Code::incompatible, path, "a pool of engine '" + family + "'",
+                     "one of '" + options.engine + "', as Options::engine says",
+                     "leave Options::engine empty: an existing pool says its engine");
     if (chosen == nullptr)
       return failure(Code::incompatible, path, "a pool of engine '" + family + "'",
                      "one of this program's: " + names(candidates),

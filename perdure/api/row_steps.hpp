@@ -12,6 +12,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "perdure/api/migrate.hpp"
@@ -37,6 +38,11 @@ class RowSteps {
   /// Adds to `lost` the fields that one of them reads although its perdure_removed lists them.
   [[nodiscard]] bool lead(const value::Type& from, const value::Type& to,
                           std::vector<std::string>& lost) const;
+  /// The steps that no record of a pool has gone through or would go through, each by the texts of
+  /// its two structs: no layout of the pool leads to `to` through it, and the newest one is not
+  /// what it made. `layouts`: texts, the newest first.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> unfit(
+      const std::vector<std::string>& layouts, const value::Type& to) const;
   /// Adds to `lost` the fields of `before` that the perdure_removed of `now` lists.
   static void given_up(const value::Type& before, const value::Type& now,
                        std::vector<std::string>& lost);

@@ -166,6 +166,7 @@ class Planner {
       const auto old = value::parse(text);
       if (old.ok() && steps.lead(old->type(), *type, lost)) lead = true;
     }
+    if (!is_older_) refuse_unfit(to, steps, earlier, *type);
     if (!lead) return false;
     change(to.path + ": the program's steps make its " + (is_table(to.type) ? "rows" : "values") +
            " from those in the pool");
@@ -174,13 +175,30 @@ class Planner {
     refuse_lost(to.path, lost);
     return true;
   }
+  // Adds what the program's steps do to the fields of a struct: what they don't decide is as
+  // without them.
+  void stepped(const std::vector<value::Change>& found) {
+    for (const value::Change& one : found)
+      change(one.path + ": " + one.text.substr(0, one.text.find(": ")) +
+             (one.need == value::Need::nothing ? "" : "; the steps decide what becomes of it"));
+  }
+  // A step that no record of the pool goes through, or has gone through, was meant for some: its
+  // struct is not as the pool's. `layouts`: those of the pool's records, the newest first.
+  void refuse_unfit(const LayoutLine& to, const RowSteps& steps,
+                    const std::vector<std::string>& layouts, const value::Type& now) {
+    for (const auto& [from, made] : steps.unfit(layouts, now))
+      refuse(to.path + ": its step from " + from + " to " + made +
+                 " fits no version of this pool, whose newest is " + layouts.front(),
+             "a step reads a struct of the pool as it was, and makes the program's or the next "
+             "step's; take one out that is not needed");
+  }
   // A field that a step reads must not be in perdure_removed.
   void refuse_lost(const std::string& path, std::vector<std::string>& lost) {
     std::sort(lost.begin(), lost.end());
     lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
     for (const std::string& field : lost)
-      refuse(path + "." + field + ": a step reads it, but perdure_removed lists it",
-             "take it out of perdure_removed");
+      refuse(path + "." + field + ": a step's struct has it, but perdure_removed lists it",
+             "take it out of perdure_removed: the step decides what becomes of it");
   }
 
   value::MatchedNames match() const {
@@ -246,7 +264,7 @@ class Planner {
     if ((from.bytes == to.bytes || from.bytes == unknown_size) &&
         types_.can_stay(from.type, to.type, to.path)) {
       const std::vector<value::Change> found = types_.taken();
-      if (!by_steps(from, to)) records(found);
+      by_steps(from, to) ? stepped(found) : records(found);
       // For a container that is rebuilt, steps make new elements; they don't rewrite the old ones.
       const bool made = !rebuilt_type(to.type).empty();
       older_records(from, to, found, made ? RowSteps({}, {}) : RowSteps(migrate_.steps, to.path));
@@ -344,8 +362,8 @@ class Planner {
       refuse(to.path + ": the pool has rows " + before.row + ", the program " + after.row,
              rebuilt_advice);
     const std::vector<value::Change> found = types_.taken();
-    const bool stepped = by_steps(from, to);
-    if (!stepped) records(found);
+    const bool by_step = by_steps(from, to);
+    by_step ? stepped(found) : records(found);
     older_records(from, to, found, RowSteps(migrate_.steps, to.path));
     const std::string& key = after.parts.front();
     if (before.parts.front() != types_.part_in_pool(before, after, key))
@@ -374,7 +392,7 @@ class Planner {
       const std::string& mine = after.parts[i];
       const std::string members = mine.substr(0, mine.find(':')).substr(mine.find(' ') + 1);
       const bool is_unique = i == 0 || part.starts_with("unique ");
-      if (at == before.parts.end() ? was == part : stepped && is_unique)
+      if (at == before.parts.end() ? was == part : by_step && is_unique)
         plan_.parts.push_back({from.at, to.at, to.path + "." + members, is_unique});
       if (at != before.parts.end()) {
         copy(from.at + part_bytes * static_cast<std::uint64_t>(at - before.parts.begin() + 1),

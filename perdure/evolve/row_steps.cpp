@@ -7,6 +7,7 @@
 
 #include "perdure/api/plan.hpp"
 #include "perdure/value/convert.hpp"
+#include "perdure/value/parse.hpp"
 #include "perdure/value/record.hpp"
 #include "perdure/value/scratch.hpp"
 #include "perdure/value/shapes.hpp"
@@ -57,6 +58,33 @@ bool RowSteps::lead(const Type& from, const Type& to, std::vector<std::string>& 
     at = one->now;
   }
   return false;  // the steps lead in a circle
+}
+
+std::vector<std::pair<std::string, std::string>> RowSteps::unfit(
+    const std::vector<std::string>& layouts, const Type& to) const {
+  std::vector<const MigrationStep*> fit;
+  for (const std::string& text : layouts) {
+    const auto from = value::parse(text);
+    std::vector<std::string> lost;
+    if (!from.ok() || !lead(from->type(), to, lost)) continue;
+    const Type* at = &from->type();
+    for (const MigrationStep* one = next(*at, to); one != nullptr; one = next(*at, to)) {
+      fit.push_back(one);
+      at = one->now;
+    }
+  }
+  // What a step made may be the newest layout, or have become that one.
+  const auto newest = value::parse(layouts.front());
+  const auto is_past = [&](const MigrationStep& one) {
+    std::vector<std::string> lost;
+    return newest.ok() &&
+           (by_itself(*one.now, newest->type()) || lead(*one.now, newest->type(), lost));
+  };
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const MigrationStep* one : steps_)
+    if (std::find(fit.begin(), fit.end(), one) == fit.end() && !is_past(*one))
+      texts.emplace_back(value::text_of(*one->before), value::text_of(*one->now));
+  return texts;
 }
 
 void RowSteps::given_up(const Type& before, const Type& now, std::vector<std::string>& lost) {

@@ -215,7 +215,9 @@ void Loader::members(const Layout& structure, std::byte* image, bool open,
   for (std::size_t i = 0; i < found.size(); ++i)
     if (!found[i])
       wrong("a struct without its field '" + name_of(structure.parts[i], i) + "'",
-            "all fields: rewrite records of an earlier version by the program before the dump");
+            "all fields: let the program rewrite records of an earlier version before the dump, by "
+            "an "
+            "update of each that changes nothing (docs/inspect.md)");
 }
 
 void Loader::record(const Layout& type, std::byte* image, bool open) {

@@ -187,10 +187,12 @@ class Comparer {
         report(dot + name, Need::nothing,
                "removed; what it holds is freed when its value is rewritten or erased");
       else
-        report(dot + name, Need::refusal,
-               "found in the pool, not in the program: name it in perdure_removed if it may be "
-               "lost, and in perdure_renamed if it has another name now; if neither is so, the "
-               "program is older than the pool: use the newer one");
+        report(
+            dot + name, Need::refusal,
+            "found in the pool, not in the program: name it in perdure_renamed if it has "
+            "another name now, give a step that reads it if other fields are made of it, or name "
+            "it in perdure_removed if it may be lost; if none of these is so, the program is "
+            "older than the pool: use the newer one");
     }
   }
   static std::vector<std::string_view> names_of(const Type& type) {

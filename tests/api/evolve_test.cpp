@@ -437,7 +437,7 @@ TEST_F(Evolve, UnfinishedWorkIsForTheVersionThatBeganIt) {
   options.read_only = true;
   EXPECT_EQ(opens<two::Root>(options).code(), Code::read_only);
   EXPECT_EQ(migration_plan<two::Root>(path).value().changes,
-            Lines{"the work of this version's change is finished"});
+            Lines{"opening finishes the change to this version, which an earlier opening began"});
   EXPECT_TRUE(opens<two::Root>().ok());
   EXPECT_TRUE(migration_plan<two::Root>(path).value().changes.empty());
   EXPECT_TRUE(opens<Three>().ok());

@@ -235,10 +235,10 @@ TEST_F(RebuiltHistory, AFieldThatAStepReadsIsNotGivenUp) {
   Migration migrate;
   migrate.steps = {step<Before, Now>("orders", [](const Before&, Now&) {})};
   EXPECT_EQ(refusals<given::Second>(migrate),
-            (Lines{"orders.id: a step reads it, but perdure_removed lists it (take it out of "
-                   "perdure_removed)",
-                   "orders.nick: a step reads it, but perdure_removed lists it (take it out of "
-                   "perdure_removed)"}));
+            (Lines{"orders.id: a step's struct has it, but perdure_removed lists it (take it out "
+                   "of perdure_removed: the step decides what becomes of it)",
+                   "orders.nick: a step's struct has it, but perdure_removed lists it (take it out "
+                   "of perdure_removed: the step decides what becomes of it)"}));
 }
 
 TEST_F(RebuiltHistory, TheOldContainerMustBeThePools) {

@@ -212,7 +212,7 @@ TEST_F(Rebuilt, WhatWasCutShortGoesOn) {
   };
   EXPECT_THROW((void)Pool<v2::Root>::try_open(path, options), std::runtime_error);
   expect_refused(Pool<v2::Root>::try_open(path, test::small_pool()).status(), Code::incompatible,
-                 "Without the steps that it began with");
+                 "with the steps that it began with");
   expect_refused(Pool<v3::Root>::try_open(path, test::small_pool()).status(), Code::incompatible,
                  "is not finished");
   options.migrate.steps = {to_v2()};
