@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// jobs_v2 plan|open|kill FILE: version 2 of the job queue takes over a pool of version 1, with the
-// jobs that version 1 did not do, and does them.
+// jobs_v2 plan|open|kill FILE: version 2 of the job queue takes over a pool of version 1, and does
+// the jobs that version 1 has left in it.
 #include "examples/jobs_v2.hpp"
 
 #include <cstdio>
@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   using jobs::v2::Root;
   return version_2::run<Root>(argc, argv, jobs::v2::steps(), [&](const perdure::Options& options) {
     jobs::v2::Queue queue(argv[2], options);
-    const auto soon = jobs::now() + 1h;  // when the leases of version 1 are over, too
+    const auto soon = jobs::now() + 1h;  // by then the leases of version 1 are over, too
     queue.add("bill", "of May", soon);
     const auto left = queue.counts();
     std::uint64_t mails = 0, bills = 0;

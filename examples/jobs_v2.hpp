@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Version 2 of the job queue (jobs.hpp): workers take jobs of one kind. What was one text, "mail
-// 17", is a kind and what is to be done: a step makes them of each job that version 1 left.
-// docs/version-2.md goes through it.
+// Version 2 of the job queue (jobs.hpp): workers take jobs of one kind. The text of a job, such as
+// "mail 17", is now two fields, its kind and what is to be done. A step makes them for each job
+// that version 1 left. docs/version-2.md goes through this program.
 // Thread safety: any number of threads may call anything at once.
 #pragma once
 
@@ -22,10 +22,10 @@ namespace jobs::v2 {
 
 struct Job {
   std::uint64_t id = 0;
-  std::string kind, what;           // were one text, `task`
+  std::string kind, what;           // one text in version 1, `task`
   Time due;                         // when it may be taken (again)
-  std::uint64_t tries = 0;          // had 32 bits
-  std::vector<std::string> errors;  // of the tries that failed
+  std::uint64_t tries = 0;          // 32 bits in version 1
+  std::vector<std::string> errors;  // one for each try that failed
 };
 
 struct Root {
@@ -37,7 +37,7 @@ struct Root {
   static constexpr perdure::renamed perdure_renamed[] = {{"finished", "done"}};
 };
 
-// The step: all other fields are there already. It must depend on the row alone.
+// The step. All other fields are set when it is called. It must depend on the row alone.
 inline void split_task(const jobs::Job& before, Job& now) {
   const auto space = before.task.find(' ');
   now.kind = before.task.substr(0, space);
@@ -73,7 +73,8 @@ class Queue {
         })
         .value();
   }
-  // The job is done. Returns false, and changes nothing, if its lease ended and it was taken again.
+  // Call this when the job is done. Returns false, and changes nothing, if its lease ended and it
+  // was taken again.
   bool finish(const Job& job) {
     return pool_
         .update([&](auto& tx, Root& root) {

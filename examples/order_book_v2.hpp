@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Version 2 of the order book (order_book.hpp): an order may have a time at which it ends, and says
-// how much was placed, not only what is left; an owner's orders lie by their prices. Of the orders
-// that version 1 left, a step says that what is left was placed. docs/version-2.md goes through it.
+// Version 2 of the order book (order_book.hpp): an order may have a time at which it ends, and has
+// the quantity that was placed, not only the quantity that is left. An owner's orders are found in
+// the order of their prices. For orders that version 1 left, a step sets the placed quantity to the
+// one that is left. docs/version-2.md goes through this program.
 // Thread safety: any number of threads may call anything at once.
 #pragma once
 
@@ -24,10 +25,10 @@ using Time = std::chrono::sys_seconds;
 struct Order {
   std::uint64_t id = 0;
   Price price = 0;
-  std::uint32_t quantity = 0;  // what is left of it
+  std::uint32_t quantity = 0;  // the quantity that is left
   std::string owner;
-  std::uint32_t placed = 0;   // what it began with
-  std::optional<Time> until;  // nothing: until it is cancelled
+  std::uint32_t placed = 0;   // the quantity when it was placed
+  std::optional<Time> until;  // empty: it rests until it is cancelled
 };
 
 struct Root {
@@ -42,7 +43,7 @@ struct Root {
       asks;
 };
 
-// The step: a field's initialiser could not say this.
+// The step. A field's initialiser could not do this, since it does not know the row.
 inline void what_is_left_was_placed(const book::Order& before, Order& now) {
   now.placed = before.quantity;
 }
@@ -60,7 +61,7 @@ class Book : public BookOf<Root, Order> {
     order.placed = order.quantity;
     return BookOf::place(side, order);
   }
-  // Cancels the orders whose time is over. Returns how many.
+  // Cancels the orders whose time is over, and returns their number.
   std::uint64_t expire(Time now) {
     return pool()
         .update([&](auto& tx, Root& root) {

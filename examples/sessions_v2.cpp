@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   return version_2::run<Root>(argc, argv, {}, [&](const perdure::Options& options) {
     sessions::v2::Store store(argv[2], options);
     const sessions::v2::Time now(1'700'000'000s);  // fixed, so that each run prints the same
-    const auto old = store.find("def", now);       // version 1 left it
+    const auto old = store.find("def", now);       // a session of version 1
     const auto logins = store.log_in({"jkl", 7, "phone", 1, {}, now + 9h});
     std::printf("session def: owner %llu, device %s, %u logins; jkl: %u logins\n",
                 static_cast<unsigned long long>(old ? old->owner : 0),

@@ -2,7 +2,8 @@
 //
 // Version 2 of the session store (sessions.hpp): a session has its device and the number of its
 // logins, its user is called owner, and sessions are found by owner and device together. The index
-// by user goes; the sessions stay, and are read as they are. docs/version-2.md goes through it.
+// by user is dropped. The sessions stay, and are read in the layout of version 1. docs/version-2.md
+// goes through this program.
 // Thread safety: any number of threads may call anything at once.
 #pragma once
 
@@ -42,7 +43,7 @@ class Store {
   explicit Store(const std::string& path, const perdure::Options& options = {})
       : pool_(perdure::Pool<Root>::open(path, options)) {}
 
-  // A new session, or one more login of the session that the token has. Returns its logins.
+  // Adds a session, or one login to the session with its token. Returns the session's logins.
   std::uint32_t log_in(const Session& session) {
     return pool_
         .update([&](auto& tx, Root& root) {
@@ -65,7 +66,7 @@ class Store {
       return session;
     });
   }
-  // The tokens of an owner's sessions on one device, or on all, device by device.
+  // The tokens of an owner's sessions on one device, or on all devices in their order.
   std::vector<std::string> of_owner(std::uint64_t owner, std::optional<std::string_view> device) {
     return pool_.view([&](auto& tx, const Root& root) {
       std::vector<std::string> tokens;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// version_2::run: what the three programs of version 2 have in common: they say what opening a pool
-// would do, open it, and may kill themselves in the middle of that.
+// version_2::run: the common part of the three programs of version 2. They print what opening a
+// pool would do, open it, or kill themselves while they open it.
 // Thread safety: one thread.
 #pragma once
 
@@ -16,8 +16,9 @@
 
 namespace version_2 {
 
-// NAME plan FILE | open FILE | kill FILE: prints what opening would do; calls use(options), which
-// opens with these steps; does that too, and dies by SIGKILL when the first batch of rows is done.
+// Runs `NAME plan FILE`, which prints what opening would do; `NAME open FILE`, which calls
+// use(options) to open the pool; or `NAME kill FILE`, which does the same and dies by SIGKILL when
+// the first batch of rows is done.
 template <class Root, class Use>
 int run(int argc, char** argv, const std::vector<perdure::MigrationStep>& steps, Use use) {
   const std::string_view how = argc == 3 ? argv[1] : "";

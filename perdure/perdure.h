@@ -117,7 +117,7 @@ enum {
   /* on memory, the default engine: the threads that commit make the checkpoints, and the pool
    * starts no thread of its own for them (ShadowOptions::helper) */
   PERDURE_NO_HELPER = 64,
-  /* an existing pool whose max_size is less than the one given here is raised to it, for good */
+  /* raises the limit of an existing pool to max_size, if that is larger, for good */
   PERDURE_RAISE_MAX_SIZE = 128
 };
 
@@ -239,15 +239,16 @@ int perdure_get_stats(perdure_pool* pool, perdure_stats* stats);
  * was, or partly truncated. */
 int perdure_checkpoint(perdure_pool* pool);
 
-/* Gives free memory of the pool's file back to the file system, while transactions run: chunks of
- * 64 KiB without a block, at most `max_bytes` in one call (0: 64 MiB). The file keeps its length,
- * with holes there; what is allocated later takes disk space again. It waits for the transactions
- * and views that are open at the call, and takes a checkpoint. *given_back (may be NULL) is set to
- * the bytes that the file system got back; *more (may be NULL) to 1 if another call may give more
- * back, else to 0. Not from inside a body (PERDURE_INVALID). RETURNS PERDURE_OK, UNSUPPORTED (a
- * device or a file system without holes; an engine that keeps nothing), READ_ONLY, IO, FULL, BUSY
- * (as perdure_close), POISONED, CLOSED, INVALID, OUT_OF_MEMORY: both are 0 then, and the pool is as
- * good as before. THREADS: any; of two calls one waits for the other. */
+/* Gives free parts of the pool's file back to the file system while transactions run: chunks of
+ * 64 KiB without a block, at most `max_bytes` in one call (0: 64 MiB). The file keeps its length
+ * and has holes there; later allocations take disk space again. The call waits for the transactions
+ * and views that are open when it begins, and takes a checkpoint. *given_back (may be NULL) is set
+ * to the bytes that the file system got back; *more (may be NULL) to 1 if another call may give
+ * more back, else to 0. Not from inside a body (PERDURE_INVALID). RETURNS PERDURE_OK, UNSUPPORTED
+ * (a device or a file system without holes; an engine that makes nothing durable), READ_ONLY, IO,
+ * FULL, BUSY (as perdure_close), POISONED, CLOSED, INVALID, OUT_OF_MEMORY. After an error both
+ * outputs are 0, and the pool is as good as before, unless the medium failed. THREADS: any; a
+ * second call waits for the first. */
 int perdure_trim(perdure_pool* pool, uint64_t max_bytes, uint64_t* given_back, int* more);
 
 /* ---- transactions ---------------------------------------------------------------------------- */

@@ -74,8 +74,9 @@ struct Plan {
   std::uint64_t ring_bytes = 16384;
   /// Bytes of the data region at first, and at most.
   std::uint64_t data_bytes = 8 * pool::chunk_bytes, max_data_bytes = 16 * pool::chunk_bytes;
-  /// Bytes that the pool's max_size is at creation, less than max_data_bytes; each opening of an
-  /// existing pool raises it by as much, up to max_data_bytes. 0: it is max_data_bytes always.
+  /// The pool's max_size at creation, in bytes, less than max_data_bytes. Each opening of an
+  /// existing pool raises it by the same number of bytes, up to max_data_bytes. 0: max_size is
+  /// always max_data_bytes.
   std::uint64_t first_limit = 0;
   /// About one step in `reopen` ends with the pool's end, by a close, by a SIGKILL after the step,
   /// or by a SIGKILL at any instant within it (if the workload has a digest and can be copied), and
@@ -125,7 +126,7 @@ engine::EngineInfo entry_of(const Plan& plan) {
                       "a name of the instance that is explored"));
 }
 
-/// `openings`: how many there have been since the creation.
+/// `openings`: the number of openings since the creation.
 inline Options options_of(const Plan& plan, const engine::EngineInfo& entry,
                           std::uint64_t openings = 0) {
   Options o;

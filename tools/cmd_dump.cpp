@@ -27,8 +27,8 @@ int run(App&) {
   pool.view([&](inspect::Walker& walker, const inspect::Source& source) {
     if (source.unfinished)
       fmt::print(stderr,
-                 "perdure: {}: a change to another version of its program is not finished; what is "
-                 "dumped is half way: open the pool with its program first\n",
+                 "perdure: {}: a change to another version of its program is not finished, so the "
+                 "dump has only a part of the change: open the pool with its program first\n",
                  escaped(arguments.pool.path));
     std::vector<inspect::Member> fields = source.tree.root().parts;
     if (!arguments.fields.empty()) {

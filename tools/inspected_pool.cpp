@@ -8,6 +8,7 @@
 #include "perdure/value/access.hpp"
 #include "tools/command.hpp"
 #include "tools/progress.hpp"
+#include "tools/unmapped_pool.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -22,14 +23,18 @@ std::unique_ptr<ErasedPool> open(const PoolArguments& arguments) {
   const ErasedPool::Root any{.layout = {}, .bytes = 0, .any_layout = true};
   auto pool = ErasedPool::open(arguments.path, options, any);
   if (pool.code() == Code::read_only) {
-    options.read_only = false;  // its log has to be applied
-    pool = ErasedPool::open(arguments.path, options, any);
-    if (pool.code() == Code::read_only)
+    try {  // its log has to be applied
+      (void)put_in_order(*open_unmapped(arguments, false), arguments);
+    } catch (const error& e) {
+      if (e.code() != Code::read_only) throw;
       throw error(
           failure(Code::read_only, arguments.path,
                   "a pool that was not closed in order, and no permission to write it",
                   "a cleanly closed pool, or one that may be written: its log has to be applied",
                   "run `perdure recover` on it as a user that may write it, then read it"));
+    }
+    // For reading only, also where a change of the program's version is not finished.
+    pool = ErasedPool::open(arguments.path, options, any);
   }
   return std::move(pool).value();
 }

@@ -43,7 +43,7 @@ class InputFile {
       if (errno != EINTR) throw error(system_failure(name_, "read", errno));
     }
   }
-  /// 0 where it is not known.
+  /// The size of the file; 0 if it is not known.
   [[nodiscard]] std::uint64_t bytes() const {
     struct stat st = {};
     return ::fstat(fd_, &st) == 0 && S_ISREG(st.st_mode) ? static_cast<std::uint64_t>(st.st_size)

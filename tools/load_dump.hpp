@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// load_dump: `perdure load --schema SCHEMA POOL DUMP`, of which cmd_load.cpp reads the command
-// line. Not thread-safe.
+// load_dump: runs `perdure load --schema SCHEMA POOL DUMP`; cmd_load.cpp reads the command line.
+// Not thread-safe.
 #pragma once
 
 #include <string>
@@ -11,14 +11,13 @@ namespace perdure::tool {
 struct App;
 struct PoolArguments;
 
-/// What of the command line belongs to it.
+/// Its part of the command line.
 struct DumpToLoad {
-  std::string schema;  ///< the file of `perdure schema --text`; empty: no dump is loaded
-  bool lines = false;  ///< of `perdure dump --jsonl`
+  std::string schema;  ///< a file with the output of `perdure schema --text`; empty: load no dump
+  bool lines = false;  ///< whether the dump is one of `perdure dump --jsonl`
 };
 
-/// Makes the pool of a dump, "-" for standard input. Returns the exit status. Throws
-/// perdure::error.
+/// Makes a pool from a dump ("-": standard input). Returns the exit status. Throws perdure::error.
 int load_dump(App& app, const PoolArguments& pool, const DumpToLoad& dump, const std::string& file,
               const std::string& progress);
 

@@ -3,9 +3,9 @@
 // Batches: the work that follows a change of layout, cut into transactions that the pool's log can
 // hold.
 //
-// Rows and elements have no largest size, so a number of them may be too much for one transaction:
-// it is rolled back then, and done again with half as many.
-// Thread safety: the opening's thread.
+// Rows and elements have no largest size, so a batch may be too large for one transaction. Such a
+// transaction is rolled back, and the batch is done again with half as many rows or elements.
+// Thread safety: only the thread that opens the pool.
 #pragma once
 
 #include <algorithm>
@@ -17,16 +17,16 @@
 
 namespace perdure::detail {
 
-/// How much of the work one transaction does.
+/// How many rows, elements or blocks one transaction handles.
 class Batches {
  public:
   /// At most `limit` rows, elements or blocks in each; at least 1.
   explicit Batches(std::uint64_t limit) noexcept
       : limit_(std::max<std::uint64_t>(limit, 1)), now_(limit_) {}
 
-  /// Runs f(tx, n), which does the next n parts of the work, by run(). f is called again, with a
-  /// smaller n, where that is more than a transaction can log. Throws error(too_big) if one part
-  /// is, and what f and run throw.
+  /// Calls run() to run f(tx, n), which does the next n parts of the work, in a transaction. If n
+  /// parts are more than a transaction can log, f is called again with a smaller n. Throws
+  /// error(too_big) if a single part is too large, and what f and run throw.
   template <class Run, class F>
   void once(Run& run, F&& f) {
     for (;;) {
@@ -40,7 +40,7 @@ class Batches {
         fitted_ = 0;
       }
     }
-    // Large rows may be few: 8 transactions that fit make the next one larger.
+    // Perhaps only a few rows are large, so after 8 transactions that fit, n is doubled.
     if (now_ == limit_ || ++fitted_ < 8) return;
     now_ = std::min(limit_, now_ * 2);
     fitted_ = 0;
@@ -48,10 +48,11 @@ class Batches {
 
  private:
   [[noreturn]] static void refuse(const error& e) {
-    // What e says names log_size, where that is what is too small.
-    throw error(Status(Code::too_big, std::string(e.what()) +
-                                          "; found in a transaction that migrate.batch, lowered to "
-                                          "1, leaves a single row or element"));
+    // e's message names log_size if a larger log would help.
+    throw error(
+        Status(Code::too_big, std::string(e.what()) +
+                                  "; migrate.batch was lowered to 1, so the transaction had "
+                                  "a single row or element"));
   }
 
   std::uint64_t limit_, now_;

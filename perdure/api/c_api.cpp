@@ -28,7 +28,7 @@ struct perdure_pool {
   std::byte* view = nullptr;
   std::byte* root = nullptr;
   std::uint64_t first_data = 0;  // an offset; the heap's own structures lie below
-  bool raised = false;           // more of them lie above
+  bool raised = false;           // the limit was raised: directory words lie above, too
   perdure::base::Owner owner = {};
 };
 
@@ -123,7 +123,7 @@ int step(perdure_tx* tx, F&& f) noexcept {
   }
 }
 
-// Whether a range has directory words of the sections that raised the limit.
+// Whether a range of data overlaps directory words, also in sections of a raised limit.
 bool meets_words(const perdure_pool& pool, std::uint64_t offset, std::uint64_t n) {
   bool meets = false;
   perdure::pool::Directory(pool.impl->file().header())

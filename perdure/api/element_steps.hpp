@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ElementSteps: how elements of one container become those of the one that replaces it, in DRAM.
+// ElementSteps: makes the elements of a new container from those of the container that it replaces,
+// in DRAM.
 //
-// They go through the step that reads and makes exactly these, or else through a chain of steps
-// (row_steps.hpp), or become the new ones by themselves. perdure/evolve has the code.
+// An element goes through the step that is declared for exactly these two types, or else through a
+// chain of steps (row_steps.hpp), or is converted without a step. perdure/evolve has the code.
 // Thread safety: none; an object belongs to one call. Errors: those of the steps, std::bad_alloc.
 #pragma once
 
@@ -25,20 +26,20 @@ namespace detail {
 
 class ElementSteps {
  public:
-  /// Those of `all` that are for the field `path`. They must outlive this object.
+  /// Takes those steps of `all` that are for the field `path`. They must outlive this object.
   ElementSteps(const std::vector<MigrationStep>& all, std::string_view path,
                const value::Type& from, const value::Type& to);
 
-  /// Whether there are steps for the field, and none of them leads from one type to the other,
-  /// although one is needed, or one reads such an element or a part of it: steps of earlier
-  /// versions may stay.
+  /// Whether the field's steps are wrong: there are some, none of them leads from one type to the
+  /// other, and either a step is needed or one of them reads such an element or a part of it. Steps
+  /// for earlier versions alone are not wrong.
   [[nodiscard]] bool fit_nothing() const;
   /// Whether steps make the new elements.
   [[nodiscard]] bool lead_by_steps() const noexcept { return direct_ != nullptr || chained_; }
-  /// Whether elements become the new ones. Adds to `lost` the fields that a step of the way reads,
-  /// and that its perdure_removed gives up.
+  /// Whether the new elements can be made. Adds to `lost` the fields that one of the steps reads
+  /// although its perdure_removed lists them.
   [[nodiscard]] bool lead(std::vector<std::string>& lost) const;
-  /// What changes between the two by itself, or would have to.
+  /// The changes between the two types, with and without a need for a step.
   [[nodiscard]] const value::Comparison& changes() const noexcept { return *changes_; }
   /// Gives a value-initialised object of type `to` the value of one of type `from`. REQUIRES:
   /// lead().
@@ -47,9 +48,9 @@ class ElementSteps {
  private:
   const value::Type &from_, &to_;
   RowSteps steps_;
-  const MigrationStep* direct_ = nullptr;  ///< reads and makes exactly these
+  const MigrationStep* direct_ = nullptr;  ///< the step for exactly these two types
   bool chained_ = false;                   ///< several steps lead from one to the other
-  std::vector<std::string> chain_lost_;    ///< what those give up
+  std::vector<std::string> chain_lost_;    ///< what lead() adds to `lost` for these steps
   std::shared_ptr<const value::Comparison> changes_;
 };
 

@@ -53,13 +53,13 @@ struct layout_name {};
 /// The names of types in one layout text (below).
 class LayoutNames;
 
-/// What a layout text says of structs of numbers and of keys.
+/// How a layout text describes structs of numbers, and keys.
 enum class LayoutVersion : std::uint8_t {
-  /// Structs of numbers have no names: {i32@0,i32@4}8. The text of pools without a catalog; it must
-  /// not change.
+  /// Structs of numbers without the names of their fields: {i32@0,i32@4}8. Pools without a catalog
+  /// have such a text, so it must not change.
   plain,
-  /// They have, {x:i32@0,y:i32@4}8, and keys say which of their classes have an order or a hash of
-  /// their own, less<{x:i32@0}4>.
+  /// Structs of numbers with the names of their fields: {x:i32@0,y:i32@4}8. Classes in keys are
+  /// marked if they have an order or a hash of their own: less<{x:i32@0}4>.
   named,
 };
 
@@ -106,9 +106,9 @@ concept opened_by_fields = aggregate_struct<T> && !is_std_array<T> && !says_its_
 /// the order in which they are first seen.
 class LayoutNames {
  public:
-  /// Names for a text of that version.
+  /// Makes the names for a text of this version.
   explicit LayoutNames(LayoutVersion version = LayoutVersion::plain) noexcept : version_(version) {}
-  /// What the text says.
+  /// The version of the text.
   [[nodiscard]] LayoutVersion version() const noexcept { return version_; }
 
   /// Returns the name of a type. `Held`: its bytes are read as a whole (it is inside a p<>), so its
@@ -201,17 +201,18 @@ class LayoutNames {
   /// Returns the names of all fields seen so far; empty where the compiler gives none.
   [[nodiscard]] std::string field_names() const { return any_name_ ? names_ : std::string(); }
 
-  /// Remembers the type of a struct that is a record or a row, whose text is in this one.
+  /// Adds the type of a struct that is a record or a row in this text to records().
   void note_record(const value::Type& type) { records_.push_back(&type); }
-  /// The types that were noted.
+  /// The types of all records and rows in the text.
   [[nodiscard]] const std::vector<const value::Type*>& records() const noexcept { return records_; }
 
-  /// Remembers a container that is made of another one.
+  /// Adds a container that is rebuilt from another one to rebuilds().
   void note_rebuild(detail::Rebuild one) { rebuilds_.push_back(std::move(one)); }
-  /// What was noted.
+  /// All containers in the text that are rebuilt.
   [[nodiscard]] const std::vector<detail::Rebuild>& rebuilds() const noexcept { return rebuilds_; }
 
-  /// What the structs whose lines were made say of the version before.
+  /// What the structs in the text declare about the version of the program before: perdure_renamed
+  /// and perdure_removed.
   [[nodiscard]] const detail::SaidOfBefore& said_of_before() const noexcept { return said_; }
 
  private:
@@ -325,18 +326,18 @@ struct RootType {
   std::uint64_t bytes = 0;
   bool any_layout = false;       ///< an existing pool is opened whatever its root type is
   std::string field_names = {};  ///< field_names_of<Root>(); empty: none are known
-  /// The layout text with names (named_layout_of<Root>()); empty: `layout` stands for it.
+  /// The layout text with names (named_layout_of<Root>()); empty: `layout` is used instead.
   std::string named_layout = {};
-  std::vector<const value::Type*> records = {};  ///< of all records and rows in it
-  std::vector<Rebuild> rebuilds = {};            ///< of all containers that are rebuilt
-  SaidOfBefore said = {};  ///< by the root type, of the version of the program before it
+  std::vector<const value::Type*> records = {};  ///< the types of all records and rows in it
+  std::vector<Rebuild> rebuilds = {};            ///< all containers in it that are rebuilt
+  SaidOfBefore said = {};  ///< what the root type declares about the version before
   /// The text for a catalog.
   [[nodiscard]] const std::string& text() const noexcept {
     return named_layout.empty() ? layout : named_layout;
   }
 };
 
-/// What opening is told of T.
+/// Describes the root type T for opening.
 template <class T>
 [[nodiscard]] RootType root_type(LayoutVersion version = LayoutVersion::plain) {
   LayoutNames names(version);

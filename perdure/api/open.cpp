@@ -90,7 +90,7 @@ Status unfinished(const std::string& path) {
                  "open it once with that version");
 }
 
-/// Adds the refusals of what can't lie elsewhere, to a plan that moves the root object.
+/// Adds a refusal for each pointer or hook that forbids the plan to move the root object (ROOT-1).
 void refuse_moves(Plan& plan, const pool::CatalogContents& catalog, const pool::OpenPool& file) {
   if (plan.same()) return;
   refuse_pointers_into_root(plan, catalog.layouts.front(),
@@ -98,7 +98,7 @@ void refuse_moves(Plan& plan, const pool::CatalogContents& catalog, const pool::
                             file.header().base + catalog.root_offset, catalog.root_bytes);
 }
 
-// Makes the plan; `incompatible` with all refusals. Nothing of the layout has been written.
+// Makes opened.plan. Returns `incompatible` with all refusals. It writes nothing.
 Status plan_opening(const std::string& path, const Options& options, const RootType& root,
                     const pool::CatalogContents& catalog, Opened& opened) {
   if (catalog.layouts.empty()) return {};
@@ -106,13 +106,14 @@ Status plan_opening(const std::string& path, const Options& options, const RootT
     if (!catalog.pending || opened.file->read_only()) return {};
     return failure(Code::incompatible, path,
                    "a pool whose change to another version of its program is not finished", {},
-                   "open it once with that version, or for reading only");
+                   "open it with that version, which finishes it, or for reading only (after "
+                   "`perdure recover`, if it was not closed in order)");
   }
   if (catalog.layouts.front() == root.text() && catalog.root_bytes != root.bytes)
     return failure(
         Code::corrupt, path, "a root object of " + std::to_string(catalog.root_bytes) + " bytes",
         std::to_string(root.bytes) + ", as its layout says", "restore the pool from a copy");
-  // Records of these programs may be in the pool.
+  // The pool may have records of the programs that had these layouts.
   for (const std::string& layout : catalog.layouts)
     if (layout != root.text())
       if (Status s = add_shapes(layout); !s.ok()) return s;
@@ -134,19 +135,22 @@ Status plan_opening(const std::string& path, const Options& options, const RootT
                        opened.plan.said.changes.front() +
                        (opened.plan.said.changes.size() > 1 ? ", and more" : ""),
                    {}, "open it once for writing");
-  // What an earlier version retired or dropped is not gone before its work is done.
+  // Containers and indexes that an earlier version retired or dropped still have blocks until the
+  // work of that change is done.
   if (catalog.pending && !opened.plan.same()) return unfinished(path);
   if (catalog.pending && catalog.layouts.size() > 1) {
-    // Rows may be half way: the steps must be there again.
+    // A part of the rows may have gone through the steps: the others need the same steps again.
     Plan began = make_plan(catalog, root, options.migrate, 1);
     for (const std::string& field : missing_steps(catalog.notes.front(), began.notes))
       began.said.refusals.push_back(field + ": half of it has gone through other steps");
     if (!began.said.refusals.empty())
-      return failure(Code::incompatible, path,
-                     "a pool whose change to this version of the program is not finished. Without "
-                     "the steps that it began with, and no others, " +
-                         refusals_text(began.said.refusals),
-                     {}, "open it with these steps");
+      return failure(
+          Code::incompatible, path,
+          "a pool whose change to this version of the program is not finished: it goes on "
+          "with the steps that it began with, and no others. With those that are given "
+          "now, " +
+              refusals_text(began.said.refusals),
+          {}, "open it with these steps");
     opened.plan.lazy = std::move(began.lazy);
   }
   if (opened.file->read_only() && catalog.pending)
@@ -186,14 +190,15 @@ Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root
     if (!catalog) return catalog.status();
     if (catalog->layouts.empty())
       return failure(Code::incompatible, path, "a pool without a catalog", "one that has it",
-                     "a pool that was made before opens with an equal layout only");
+                     "a pool without one opens with an equal layout only");
     Plan whole = make_plan(*catalog, root, migrate);
     refuse_moves(whole, *catalog, **file);
     MigrationPlan plan = std::move(whole.said);
     if (catalog->pending && !(plan.changes.empty() && plan.refusals.empty()))
       return unfinished(path);
     if (catalog->pending)
-      plan.changes.emplace_back("the work of this version's change is finished");
+      plan.changes.emplace_back(
+          "opening finishes the change to this version, which an earlier opening began");
     return plan;
   } catch (...) {
     return opening_failed(path);
@@ -278,6 +283,10 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   const std::string family(header.engine, strnlen(header.engine, sizeof header.engine));
   if (!opened.file->created() && !fresh) {
     chosen = choose(candidates, options.engine, family, options.isolation);
+    if (chosen == nullptr && !options.engine.empty())
+      return failure(Code::incompatible, path, "a pool of engine '" + family + "'",
+                     "one of '" + options.engine + "', as Options::engine says",
+                     "leave Options::engine empty: an existing pool says its engine");
     if (chosen == nullptr)
       return failure(Code::incompatible, path, "a pool of engine '" + family + "'",
                      "one of this program's: " + names(candidates),

@@ -24,7 +24,7 @@ struct Opened {
   std::size_t index = 0;  ///< of the chosen entry
   engine::Config config;
   engine::Recovery recovery;
-  /// What is to be done before the pool has the program's layout; nothing without a catalog.
+  /// The changes that give the pool the program's layout; empty in a pool without a catalog.
   Plan plan;
 };
 

@@ -21,14 +21,14 @@ namespace perdure {
 /// How far a recovery is: RecoveryOptions::progress is given one.
 using RecoveryProgress = log::RecoveryProgress;
 
-/// What is fixed when a pool is created; ignored when an existing pool is opened, except for what
-/// raise_max_size says.
+/// Properties that a pool gets when it is created. They are ignored when an existing pool is
+/// opened, except that raise_max_size applies max_size.
 struct Creation {
   /// The data's upper bound in bytes; address space is reserved for it.
   std::uint64_t max_size = std::uint64_t{64} << 30;
-  /// true: an existing pool whose max_size is less than this one is raised to it when it is opened
-  /// for writing, for good; builds without the feature `raised limit` then refuse it. A pool with a
-  /// larger max_size keeps it. `incompatible` if the address space behind the pool's is taken.
+  /// true: opening an existing pool for writing raises its limit to max_size, if that is larger.
+  /// The raise is permanent, and builds without the feature `raised limit` refuse the pool from
+  /// then on. Opening returns `incompatible` if the address space behind the pool's is taken.
   bool raise_max_size = false;
   /// Data bytes allocated at once; 0: the minimum. The data grows as needed.
   std::uint64_t initial_size = 0;
@@ -41,8 +41,8 @@ struct Creation {
   std::uint64_t base = 0;  ///< the pool's address; 0: a free one is chosen
   /// For tests that must see the same pool at every run; 0: the uuid is random.
   std::uint64_t uuid_seed = 0;
-  /// false: the pool gets no catalog (docs/format.md), and every build that knows format version 4
-  /// opens it.
+  /// false: the pool gets no catalog (docs/format.md). Then every build that knows format version 4
+  /// opens it, and its layout can't change.
   bool catalog = true;
 };
 
@@ -70,7 +70,7 @@ struct Options {
   bool create = true;        ///< create the pool if there is none, or in place of an empty file
   bool must_create = false;  ///< return `exists` if there is one
   bool read_only = false;    ///< view() only; several processes may, while none writes
-  Migration migrate = {};    ///< a pool of another version of the program
+  Migration migrate = {};    ///< how a pool of another version of the program is opened
   Creation creation = {};    ///< of a new pool
 
   /// The durability of an update() that names none; at creation it also decides the pool's order.

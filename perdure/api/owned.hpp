@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // drop_owned: frees what an object in a pool owns: the elements of its containers, the objects of
-// its boxes, and what those own. A ptr<T> owns nothing. free_some_owned: the same in pieces, each a
-// transaction of its own.
+// its boxes, and what those own. A ptr<T> owns nothing. free_some_owned: the same in several calls,
+// each in a transaction of its own.
 //
 // Thread safety: that of the transaction.
 #pragma once
@@ -66,13 +66,13 @@ void drop_owned(Tx& tx, T& object) {
 }
 
 /// Frees up to `blocks` heap blocks of what the object owns, and lowers `blocks` by their number.
-/// Returns whether nothing is left. Until then nothing else may use the object: its containers are
-/// valid for a further call alone.
-/// FREE-1: what is freed is taken from its owner in the same transaction, so that after a crash a
-/// further call goes on. One transaction's log is bounded by `blocks`, whatever owns them: a
-/// container's elements, their texts and records, and the containers in them are freed piece by
-/// piece. A type of the program that states its layout, and has no free_some() of its own, is
-/// cleared as a whole.
+/// Returns whether nothing is left. Until it has returned true, the object may be used for nothing
+/// but a further call.
+/// FREE-1: free_some_owned() takes a block from its owner in the transaction that frees the block,
+/// so that after a crash a further call can continue. `blocks` bounds the log of one transaction,
+/// whatever owns the blocks: a container's elements, their texts and records, and the containers in
+/// them are freed block by block. Only a type of the program that states its layout, and has no
+/// free_some() of its own, is cleared as a whole.
 template <class Tx, class T>
 [[nodiscard]] bool free_some_owned(Tx& tx, T& object, std::uint64_t& blocks) {
   if constexpr (!owns_blocks<T>()) {

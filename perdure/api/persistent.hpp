@@ -72,8 +72,9 @@ class p {
 
 /// A T* that lies in a pool and points into it; null by default. T may be incomplete.
 ///
-/// It leads to a block (tx.make, an object in a container or box), or into one: not into the root
-/// object, which another version of the program moves (docs/values.md, "Version 2 of a program").
+/// It must lead to a block or into one (made by tx.make, or of an object in a container or box),
+/// not into the root object, because another version of the program moves the root object
+/// (docs/values.md, "Version 2 of a program").
 template <class T>
 class ptr {
  public:

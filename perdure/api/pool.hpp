@@ -89,9 +89,10 @@ class DynamicView {
 
 }  // namespace detail
 
-/// What opening the pool at `path` with this root type would do: for a look before version 2 of a
-/// program gets its pools. Nothing is written. Errors: those of opening for reading, among them
-/// `read_only` for a pool that was not closed in order.
+/// Returns what opening the pool at `path` with this root type would do, and writes nothing. Use it
+/// before version 2 of a program opens a pool. Errors: those of opening for reading, among them
+/// `read_only` for a pool that was not closed in order, and `incompatible` for a pool without a
+/// catalog.
 template <class Root>
 [[nodiscard]] Result<MigrationPlan> migration_plan(const std::string& path,
                                                    const Migration& migrate = {}) {

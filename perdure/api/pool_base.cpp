@@ -14,7 +14,8 @@
 namespace perdure {
 namespace {
 
-// These calls wait for transactions to end: they would wait for this thread's own for ever.
+// These calls wait for transactions to end. Inside a transaction of this thread they would wait for
+// ever.
 void must_be_outside(detail::RunningEngine& running, const char* call) {
   if (running.inside())
     throw error(failure(Code::invalid, "",
@@ -145,6 +146,7 @@ void PoolBase::shut() noexcept {
   if (running_ == nullptr) return;
   root_ = nullptr;
   runner_ = nullptr;
+  unsettled_ = nullptr;  // before something else may be mapped where the pool was
   const std::uint32_t state = running_->state();
   if ((state & engine::EngineBase::forked_bit) != 0) {
     // This is a forked child's copy. There is nothing here to end, and waiting for its threads

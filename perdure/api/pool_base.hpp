@@ -91,19 +91,19 @@ class PoolBase {
   /// truncated, while transactions run. Throws perdure::error (io, invalid inside a transaction,
   /// busy as update()), and std::bad_alloc: the log is then as it was, or partly truncated.
   void checkpoint();
-  /// Gives free parts of the pool's file back to the file system, while transactions run: chunks of
+  /// Gives free parts of the pool's file back to the file system while transactions run: chunks of
   /// 64 KiB without an object, at most `max_bytes` in one call. The file keeps its length and has
-  /// holes there; what is allocated later takes blocks again. It waits for the transactions and
-  /// views that are open at the call, and takes a checkpoint. To give all of it back, call it until
-  /// Trimmed::more is false:
+  /// holes there; later allocations take blocks of the disk again. The call waits for the
+  /// transactions and views that are open when it begins, and takes a checkpoint. To give all free
+  /// chunks back, call it until Trimmed::more is false:
   ///
   ///     for (perdure::Trimmed t{0, true}; t.more;) t = pool.trim();
   ///
-  /// Throws perdure::error: unsupported where the medium or its file system has no holes (a device)
-  /// or an engine that keeps nothing, read_only, invalid inside a transaction, what checkpoint()
-  /// throws; and std::bad_alloc. The pool is as good as before then. Any thread may call it; of two
-  /// calls one waits. It does not wait for this thread's transaction on another pool, so none of
-  /// those it waits for may wait for that one.
+  /// Throws perdure::error: unsupported if the medium or its file system has no holes (a device) or
+  /// the engine makes nothing durable, read_only, invalid inside a transaction, and what
+  /// checkpoint() throws; and std::bad_alloc. After an error the pool is as good as before, unless
+  /// the medium failed. Any thread may call it; a second call waits for the first. You may call it
+  /// inside a transaction on another pool, if no transaction that it waits for waits for that one.
   Trimmed trim(std::uint64_t max_bytes = std::uint64_t{64} << 20);
   /// The pool's header (perdure/pool/format.hpp): identity, sizes, format. Valid while the pool is
   /// open.
@@ -141,14 +141,15 @@ class PoolBase {
   [[nodiscard]] std::uint64_t data_bytes();
   /// Compares what the root's containers own with the heap.
   [[nodiscard]] CheckReport compare(OwnedBlocks owned);
-  /// Adds the blocks that the catalog leads to, read by a transaction's `read(to, from, bytes)`.
+  /// Adds to `owned` the blocks that the catalog leads to. `read(to, from, bytes)` reads in a
+  /// transaction.
   void own_catalog(OwnedBlocks& owned,
                    const std::function<void(void* to, const std::byte* from, std::size_t n)>& read);
   /// The catalog, in a pool that has one.
   [[nodiscard]] std::byte* catalog();
   /// Throws error(exists) for rows that the program's layout does not allow.
   [[noreturn]] void refuse_rows(const std::string& problems);
-  /// After a change of layout: where the root object is.
+  /// Call this after a change of layout, with the new address and size of the root object.
   void move_root(std::byte* root, std::uint64_t bytes);
   /// Returns when transaction `id` is durable; throws where it can't become so.
   void wait_for(std::uint64_t id) { running_->wait_durable(id).or_throw(); }
@@ -167,7 +168,7 @@ class PoolBase {
   Durability durability_ = Durability::durable;
   /// No transaction has ever committed in the pool.
   bool empty_ = false;
-  /// What opening it has still to do before the pool has the program's layout.
+  /// The changes that opening still has to make before the pool has the program's layout.
   std::shared_ptr<const detail::Plan> plan_;
   /// What settle() has still to do; null: nothing.
   std::shared_ptr<detail::Unsettled> unsettled_;

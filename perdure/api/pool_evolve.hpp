@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a pool gets the layout of the program that opens it: what of that depends on the root type.
-// Part of pool.hpp, which includes it at its end.
-// Thread safety: the opening's thread; no other thread has the pool yet.
+// Gives a pool the layout of the program that opens it: the part that depends on the root type. It
+// belongs to pool.hpp, which includes it at its end.
+// Thread safety: only the thread that opens the pool; no other thread has it yet.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "perdure/api/pool.hpp"
 #include "perdure/api/row_steps.hpp"
@@ -29,6 +30,9 @@ namespace detail {
 struct Unsettled {
   std::mutex mutex;
   std::shared_ptr<const Plan> plan;
+  /// Of value/late.hpp, until the pool is closed: a view may still read a row that is settled
+  /// beside it, before it is run again.
+  std::vector<std::shared_ptr<const void>> held;
   std::map<std::string, std::any, std::less<>> left;  ///< by table; those that are not done
 };
 
@@ -43,8 +47,8 @@ void each_leaf(T& object, F&& f) {
 
 }  // namespace detail
 
-// Gives the pool this program's layout (switch.hpp). A pool that has had no transaction has no
-// first values yet, and gets this program's.
+// Gives the pool this program's layout (switch.hpp). A pool that never had a transaction has no
+// initial values yet, and gets those of this program's root type.
 template <class Derived, class Root>
 void TypedPool<Derived, Root>::change_layout(const detail::Plan& plan) {
   refuse_duplicates(plan);
@@ -62,7 +66,7 @@ void TypedPool<Derived, Root>::change_layout(const detail::Plan& plan) {
   this->move_root(root, sizeof(Root));
 }
 
-// Throws error(exists) if rows share a member that is to become unique.
+// Throws error(exists) if rows would share a unique member, or elements a key, after the change.
 template <class Derived, class Root>
 void TypedPool<Derived, Root>::refuse_duplicates(const detail::Plan& plan) {
   std::string problems;
@@ -103,7 +107,8 @@ void TypedPool<Derived, Root>::refuse_duplicates(const detail::Plan& plan) {
   if (!problems.empty()) this->refuse_rows(problems);
 }
 
-// Does the work that follows a switch, each batch an update, and takes its mark away (SWITCH-2).
+// Does the work that follows a switch, one update per batch, and then clears the catalog's mark of
+// pending work (SWITCH-2).
 template <class Derived, class Root>
 void TypedPool<Derived, Root>::catch_up(const std::shared_ptr<const detail::Plan>& plan) {
   const Migration& migrate = plan->migrate;
@@ -118,10 +123,13 @@ void TypedPool<Derived, Root>::catch_up(const std::shared_ptr<const detail::Plan
     const auto done = [&](std::uint64_t n) {
       if (migrate.progress) migrate.progress(path, n);
     };
-    if constexpr (requires { field.read_late(detail::RowSteps({}, {}), plan); }) {
+    if constexpr (requires { field.read_late(this->data(), 0, detail::RowSteps({}, {}), plan); }) {
       if (std::find(plan->lazy.begin(), plan->lazy.end(), path) != plan->lazy.end()) {
-        field.read_late(detail::RowSteps(migrate.steps, path), plan);
         if (this->unsettled_ == nullptr) this->unsettled_ = std::make_shared<detail::Unsettled>();
+        // No record of an earlier version will lie behind the data region's end.
+        this->unsettled_->held.push_back(
+            field.read_late(this->data(), this->data_bytes(),
+                            detail::RowSteps(migrate.steps, path), plan));
         this->unsettled_->plan = plan;
         this->unsettled_->left[path];
       }

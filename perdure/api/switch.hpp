@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The switch: the one transaction by which a pool gets the root object of another version of the
-// program. What it reads and writes depends on the sizes of the two root objects alone, not on what
-// the containers hold.
+// The switch: the one transaction that gives a pool the root object of another version of the
+// program. The amount that it reads and writes depends on the sizes of the two root objects alone,
+// not on the contents of containers.
 //
-// SWITCH-1: the new root object, the layout text, the catalog's pointers to them and the mark of
-// pending work are written by one transaction: after a crash the pool has the old layout with all
-// of its data, or the new one with all of it.
+// SWITCH-1: one transaction writes the new root object, the layout text, the catalog's pointers to
+// them and the mark of pending work. So after a crash the pool has the old layout or the new one,
+// each with all of the data.
 // SWITCH-2: what the program still has to do after the switch (rows that need a step, entries of a
 // new index, elements of a retired container) can be seen in the data itself, and the catalog's
-// mark stays until all of it is durable: an opening that is cut short at any point is followed by
-// one that goes on.
+// mark stays until all of it is durable. So if an opening is cut short at any point, the next one
+// continues the work.
 // Thread safety: the opening's thread; no other thread has the pool yet.
 #pragma once
 
@@ -25,12 +25,13 @@
 
 namespace perdure::detail {
 
-/// The number at `from`, widened into `to`.
+/// Writes the number at `from` to `to` in its wider type.
 void widen(const Move& move, const std::byte* from, std::byte* to) noexcept;
 
-/// Returns the root object's address after the switch. `catalog`: the catalog in the view;
-/// `image`: `bytes` bytes, a new root object, over which the old one's fields are laid; `text`: the
-/// new layout text; `first_block`: the bytes of the block that the catalog begins. Throws as Tx.
+/// Makes the switch, and returns the new address of the root object. `catalog`: the catalog in the
+/// mapping. `image`: a new root object of `bytes` bytes, which this function overwrites with the
+/// old one's fields. `text`: the new layout text. `first_block`: the size of the block that begins
+/// with the catalog. Throws as Tx.
 template <class Tx>
 std::byte* switch_layout(Tx& tx, std::byte* catalog, const Plan& plan, std::byte* image,
                          std::uint64_t bytes, const std::string& text, std::uint64_t first_block) {
@@ -48,8 +49,8 @@ std::byte* switch_layout(Tx& tx, std::byte* catalog, const Plan& plan, std::byte
     }
   }
   std::byte* const root = tx.alloc((bytes + line - 1) / line * line);
-  // Lines that are there already, zeros as a rule, are not logged: a large root object that is
-  // mostly zeros needs no log of its size.
+  // A line that the new block has already, zeros as a rule, is not logged: so a large root object
+  // that is mostly zeros does not need as much log.
   for (std::uint64_t at = 0; at < bytes; at += line) {
     const std::uint64_t n = std::min(line, bytes - at);
     std::byte there[line];

@@ -150,15 +150,62 @@ template <class Tx, class T>
 class PtrRef;
 
 namespace detail {
+/// Changes of a transaction, each of which it is told of if it throws (REFUSED-1).
+template <class Transaction>
+class TellingWriter {
+ public:
+  explicit TellingWriter(Transaction& transaction) noexcept : transaction_(transaction) {}
+  /// Writes a word of the pool.
+  void write(std::uint64_t* a, std::uint64_t v) {
+    change([&] { transaction_.write(a, v); });
+  }
+  /// Writes n words of the pool.
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
+    change([&] { transaction_.write_words(a, src, n); });
+  }
+  /// As Tx::alloc.
+  std::byte* alloc(std::uint64_t bytes) {
+    return change([&] { return transaction_.alloc(bytes); });
+  }
+  /// As Tx::free.
+  void free(void* block) {
+    change([&] { transaction_.free(block); });
+  }
+
+ private:
+  template <class F>
+  [[gnu::always_inline]] decltype(auto) change(F&& f) {
+    try {
+      return f();
+    } catch (...) {
+      transaction_.refusal().keep();
+      throw;
+    }
+  }
+  Transaction& transaction_;
+};
+
 /// What an update writes through: the engine's transaction, or what that transaction names.
 template <class Transaction>
 struct WriterOf {
   /// A reference: nothing is between.
   using type = Transaction&;
 };
-/// An engine's own (engine/shadow/writer.hpp).
+/// A transaction of an engine that is compiled in.
 template <class Transaction>
-  requires requires { typename Transaction::Writer; }
+concept tells_of_refusals = requires(Transaction& t) { t.refusal(); };
+/// One with a writer of its own.
+template <class Transaction>
+concept names_a_writer =
+    tells_of_refusals<Transaction> && requires { typename Transaction::Writer; };
+/// That of an engine that is compiled in.
+template <tells_of_refusals Transaction>
+struct WriterOf<Transaction> {
+  /// Made when the lambda begins, ended when it ends.
+  using type = TellingWriter<Transaction>;
+};
+/// An engine's own (engine/shadow/writer.hpp).
+template <names_a_writer Transaction>
 struct WriterOf<Transaction> {
   /// Made when the lambda begins, ended when it ends.
   using type = typename Transaction::Writer;
@@ -187,8 +234,9 @@ constexpr decltype(auto) value_of(U&& u) {
 /// Transaction is the engine's; a lambda takes it as `auto& tx`.
 ///
 /// A change may throw what makes the engine run the lambda again, or error(full, too_big,
-/// out_of_memory, read_only, poisoned) or std::bad_alloc, which end it: don't catch them (`catch
-/// (...)`) without throwing them on. A Tx belongs to the thread and the call that it was passed to.
+/// out_of_memory, read_only, poisoned) or std::bad_alloc, which end it: a lambda that catches one and
+/// returns gets it again from update(), rolled back. Throw std::bad_alloc on: where a container, and
+/// no change of Tx, has thrown it, nothing tells the transaction of it. A Tx belongs to the thread and the call that it was passed to.
 /// `Reads` is its base: what it reads through.
 template <class Transaction, class Reads = ReadTx<Transaction>>
 class Tx : public Reads {

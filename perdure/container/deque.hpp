@@ -197,7 +197,7 @@ class alignas(64) deque {
           done = Stored::free_some(tx, in->slot[(to - 1) & (slots - 1)], blocks);
       }
       if (!done) return stop();
-      blocks -= blocks != 0 ? 1 : 0;  // the block goes with the last of its elements
+      blocks -= blocks != 0 ? 1 : 0;  // the block is freed after its last element
       free_block(tx, number);
       to = first;
     }
@@ -263,7 +263,7 @@ class alignas(64) deque {
     }
   }
 
-  /// There is each_place(), for a change of layout (record_steps.hpp).
+  /// The container has each_place(), for a change of layout (record_steps.hpp).
   static constexpr bool has_places = true;
   /// Calls f(place) for each place of a value, in the order of begin().
   template <class Tx, class F>

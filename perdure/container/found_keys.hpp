@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// found_keys<K>: a set of keys in DRAM, in which two are equal as an ordered container of the pool
-// would find them: by the operator< of a class that has one, wherever in the key it is, otherwise
-// part by part.
+// found_keys<K>: a set of keys in DRAM. Two keys are equal if an ordered container in the pool
+// would find them equal: a class with an operator< is compared by it, wherever it is in the key,
+// and everything else part by part.
 //
 // Thread safety: none; an object belongs to one call. Errors: std::bad_alloc. It holds a copy of
 // each key.
@@ -24,16 +24,16 @@ namespace perdure::detail {
 template <class K>
 class found_keys {
  public:
-  /// Adds a key. Returns false, and does nothing, if one that is equal is there.
+  /// Adds a key. Returns false, and does nothing, if the set has an equal key.
   bool insert(const K& key) {
     if (!own_) return parts_.insert(key).second;
     return ordered_.try_emplace(Key(order_, key)).second;
   }
-  /// Whether a key that is equal is there.
+  /// Whether the set has an equal key.
   [[nodiscard]] bool contains(const K& key) const {
     return own_ ? ordered_.contains(Key(order_, key)) : parts_.contains(key);
   }
-  /// Whether two keys are equal here.
+  /// Whether two keys are equal in this set.
   [[nodiscard]] bool equal(const K& a, const K& b) const {
     if (!own_) return same()(a, b);
     const Key x(order_, a), y(order_, b);

@@ -198,8 +198,9 @@ class alignas(64) hash_map {
   bool clear_some(Tx& tx, std::uint64_t n) {
     return remove_some(tx, n, false, [](const Node*) {});
   }
-  /// clear_some that calls f(key, value) with each element before it is removed. f must not change
-  /// the map. Until it returns true nothing else may use the map. For rebuilt.hpp.
+  /// As clear_some(), and calls f(key, value) with each element before it removes it. f must not
+  /// change the map. Until take_some() has returned true, nothing else may use the map. For
+  /// rebuilt.hpp.
   template <class Tx, class F>
   bool take_some(Tx& tx, std::uint64_t n, F f) {
     return remove_some(tx, n, true, [&](const Node* node) {
@@ -213,7 +214,8 @@ class alignas(64) hash_map {
   bool free_some(Tx& tx, std::uint64_t& blocks) {
     return free_some(tx, blocks, [&](auto& value) { return Value::free_some(tx, value, blocks); });
   }
-  /// The same; free_value(field) does so for a value and says whether it owns nothing any more.
+  /// The same; free_value(field) frees what a value owns, and returns whether it owns nothing any
+  /// more.
   template <class Tx, class F>
   bool free_some(Tx& tx, std::uint64_t& blocks, F free_value) {
     detail::require_update<Tx>();
@@ -227,7 +229,7 @@ class alignas(64) hash_map {
         Node* const first = tx.read(bucket);
         Node* node = first;
         while (node != nullptr && (done = blocks != 0 && free_value(node->value))) {
-          blocks -= blocks != 0 ? 1 : 0;  // the entry goes with the last of its value
+          blocks -= blocks != 0 ? 1 : 0;  // the entry is freed after its value
           Node* const next = tx.read(node->next);
           count_.add(tx, std::uint64_t(0) - 1, node->hash_of(tx));
           drop(tx, node);
@@ -365,7 +367,7 @@ class alignas(64) hash_map {
     }
   }
 
-  /// There is each_place(), for a change of layout (record_steps.hpp).
+  /// The map has each_place(), for a change of layout (record_steps.hpp).
   static constexpr bool has_places = true;
   /// Calls f(place) for each place of a value, in the order of begin().
   template <class Tx, class F>
@@ -420,13 +422,13 @@ class alignas(64) hash_map {
   }
 
  private:
-  /// `only`: nothing else uses the map until it is empty, and the next call goes on where this one
-  /// ends; otherwise it looks at what is empty again.
+  /// `only`: no other call uses the map until it is empty, so the next call continues where this
+  /// one ends. Otherwise the next call looks at empty segments again.
   template <class Tx, class F>
   bool remove_some(Tx& tx, std::uint64_t n, bool only, F before) {
     detail::require_update<Tx>();
     const std::uint64_t segments = tx.read(segments_);
-    const bool all = n == ~std::uint64_t{0};      // then the map need not be valid on the way
+    const bool all = n == ~std::uint64_t{0};      // the map need not be valid before the end
     for (std::uint64_t s = segments; s-- > 0;) {  // segment 0 last (HASHMAP-1)
       ptr<Segment>* entry = directory_.at(tx, s);
       Segment* segment = tx.read(*entry);
@@ -445,7 +447,7 @@ class alignas(64) hash_map {
         if (node != first && !all) tx.write(bucket, node);
         if (node != nullptr) return end_at(tx, s, segments, only);
       }
-      // Freeing a segment is a part of the work, too: a map that was large has many empty ones.
+      // Freeing a segment counts as an element: a map that was large has many empty segments.
       if (only && n-- == 0) return end_at(tx, s, segments, only);
       tx.free(segment);
       if (!all) tx.write(*entry, nullptr);

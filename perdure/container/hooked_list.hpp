@@ -12,10 +12,11 @@
 // Thread safety: that of the transaction; threads conflict on the list's ends and its size.
 // Invariants:
 // HOOK-1 x.next.prev is x, the ends have null beyond them, and first is null exactly when last is.
-// HOOK-2 A hook's `in` is the ends of the list that it is in, or null; size hooks are linked.
-// HOOK-3 The ends lie in a block of their own: the list may be in a root object, and that moves
-// when another version of the program takes the pool over (switch.hpp), while the hooks stay as
-// they are.
+// HOOK-2 A hook's `in` points to the ends of the list that it is in, or is null; size hooks are
+// linked.
+// HOOK-3 A list's ends lie in a block of their own, not in the list: a list in a root object moves
+// with the root object when another version of the program takes the pool over (switch.hpp), while
+// the hooks keep their pointers.
 // Zero bytes are an empty list, and a hook that is in none.
 #pragma once
 
@@ -35,7 +36,7 @@ namespace perdure {
 class list_hook;
 
 namespace detail {
-/// The list's own block: made by the first insertion, freed by clear().
+/// The list's own block, which the first insertion makes and clear() frees.
 struct hooked_ends {
   ptr<list_hook> first;   ///< null in an empty list
   ptr<list_hook> last;    ///< null in an empty list
@@ -112,13 +113,13 @@ static_assert(sizeof(list_hook) == 24);
 
 /// A doubly linked list of objects that have a list_hook and that something else owns: a container
 /// of objects, a box, or a ptr that leads to what make() made. An object must not lie in the root
-/// object itself: that moves when another version of the program takes the pool over, and such a
-/// pool is refused while the object is in a list.
+/// object itself: the root object moves when another version of the program takes the pool over,
+/// and that version is refused while such an object is in a list.
 ///
 /// Each call takes the transaction first. Calls that change the list need an update()'s `tx` (they
 /// do not compile with a view's). The first insertion into a list allocates 24 bytes, which clear()
-/// frees, and throws error(full), error(too_big) or std::bad_alloc where memory or log space is
-/// lacking; no other call allocates. Thread safety: the transaction's.
+/// frees. It throws error(full), error(too_big) or std::bad_alloc if memory or log space is
+/// lacking. No other call allocates. Thread safety: the transaction's.
 template <class T, list_hook T::* Hook>
 class hooked_list {
  public:

@@ -22,7 +22,7 @@ template <class K>
 struct key_bound {
   K key{};
   unsigned parts = 0;   ///< of the key, how many count; 0: all of it
-  bool behind = false;  ///< behind the key, or those that begin with these parts; not before them
+  bool behind = false;  ///< behind the key, or all keys that begin with these parts; not before
 
   key_bound() = default;
   key_bound(K whole) : key(std::move(whole)) {}  // NOLINT: a key is a bound

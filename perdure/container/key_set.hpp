@@ -69,8 +69,8 @@ class key_set {
   bool free_some(Tx& tx, std::uint64_t& blocks) {
     return entries_.free_some(tx, blocks);
   }
-  /// clear_some that calls f(key) with each element before it is removed. f must not change the
-  /// set.
+  /// As clear_some(), and calls f(key) with each element before it removes it. f must not change
+  /// the set.
   template <class Tx, class F>
   bool take_some(Tx& tx, std::uint64_t n, F f) {
     return entries_.take_some(tx, n, [&](const key_type& key, std::uint8_t) { f(key); });

@@ -203,7 +203,7 @@ class list {
     detail::require_update<Tx>();
     while (Node* const node = tx.read(first_)) {
       if (blocks == 0 || !Stored::free_some(tx, node->value, blocks)) return false;
-      blocks -= blocks != 0 ? 1 : 0;  // the node goes with the last of its value
+      blocks -= blocks != 0 ? 1 : 0;  // the node is freed after its value
       (void)unlink(tx, node);
     }
     return true;
@@ -217,7 +217,7 @@ class list {
     }
   }
 
-  /// There is each_place(), for a change of layout (record_steps.hpp).
+  /// The container has each_place(), for a change of layout (record_steps.hpp).
   static constexpr bool has_places = true;
   /// Calls f(place) for each place of a value, in the order of begin().
   template <class Tx, class F>

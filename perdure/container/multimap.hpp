@@ -162,8 +162,8 @@ class alignas(64) multimap {
   bool clear_some(Tx& tx, std::uint64_t n) {
     return entries_.clear_some(tx, n);
   }
-  /// clear_some that calls f(key, value) with each element before it is removed. f must not change
-  /// the map.
+  /// As clear_some(), and calls f(key, value) with each element before it removes it. f must not
+  /// change the map.
   template <class Tx, class F>
   bool take_some(Tx& tx, std::uint64_t n, F f) {
     return entries_.take_some(
@@ -210,7 +210,7 @@ class alignas(64) multimap {
     }
   }
 
-  /// There is each_place(), for a change of layout (record_steps.hpp).
+  /// The container has each_place(), for a change of layout (record_steps.hpp).
   static constexpr bool has_places = true;
   /// Calls f(place) for each place of a value, in the order of begin().
   template <class Tx, class F>

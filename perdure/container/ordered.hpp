@@ -142,8 +142,8 @@ class ordered {
   bool clear_some(Tx& tx, std::uint64_t n) {
     return remove_some(tx, n, [](const K&, const auto&) {});
   }
-  /// clear_some that calls f(key, value) with each element before it is removed. f must not change
-  /// the map.
+  /// As clear_some(), and calls f(key, value) with each element before it removes it. f must not
+  /// change the map.
   template <class Tx, class F>
   bool take_some(Tx& tx, std::uint64_t n, F f) {
     return remove_some(tx, n, [&](const K& key, const auto& place) {
@@ -157,7 +157,8 @@ class ordered {
   bool free_some(Tx& tx, std::uint64_t& blocks) {
     return free_some(tx, blocks, [&](auto& value) { return Value::free_some(tx, value, blocks); });
   }
-  /// The same; free_value(field) does so for a value and says whether it owns nothing any more.
+  /// The same; free_value(field) frees what a value owns, and returns whether it owns nothing any
+  /// more.
   template <class Tx, class F>
   bool free_some(Tx& tx, std::uint64_t& blocks, F free_value) {
     require_update<Tx>();
@@ -165,7 +166,7 @@ class ordered {
     for (auto place = tree_.first(tx); place.there(); place = tree_.first(tx)) {
       auto& value = const_cast<typename Value::field&>(place.value_field());
       if (blocks == 0 || !free_value(value)) return false;
-      blocks -= blocks != 0 ? 1 : 0;  // the entry goes with the last of its value
+      blocks -= blocks != 0 ? 1 : 0;  // the entry is freed after its value
       tree_.erase(tx, Key::read(tx, place.key_field()));
     }
     return true;
@@ -334,8 +335,8 @@ class ordered {
   [[nodiscard]] auto range(Tx& tx, key_arg from, key_arg to) const {
     return range_as<pair_of>(tx, from, to);
   }
-  /// The elements from one bound on, up to one, or between two (bound.hpp): `range(tx, after(k))`,
-  /// `range(tx, through(key))`, `range(tx, from(key), through(other))`.
+  /// The elements from a beginning on, up to an end, or between both (bound.hpp): `range(tx,
+  /// after(key))`, `range(tx, through(key))`, `range(tx, from(key), through(other))`.
   template <class Tx, range_bound... Bounds>
   [[nodiscard]] auto range(Tx& tx, const Bounds&... bounds) const
     requires(bounds_a_range<Bounds...>)
@@ -350,7 +351,7 @@ class ordered {
     return ordered_range<Tx, cursor, Element>(
         tx, first, first && first.below(tx, to) ? lower_bound(tx, to) : first, K(from), K(to));
   }
-  /// The same, of one bound or two.
+  /// The same with one bound or two (bound.hpp).
   template <class Element, class Tx, class First, class... Second>
   [[nodiscard]] auto range_in(Tx& tx, const First& first, const Second&... second) const {
     if constexpr (sizeof...(Second) == 1)
@@ -360,7 +361,7 @@ class ordered {
     else
       return range_between<Element>(tx, {}, bound_of(first));
   }
-  /// The same, between bounds; nothing: the map's beginning or end.
+  /// The same between two bounds; a bound that is empty is the map's beginning or end.
   template <class Element, class Tx>
   [[nodiscard]] auto range_between(Tx& tx, const std::optional<key_bound<K>>& from,
                                    const std::optional<key_bound<K>>& to) const {
@@ -418,7 +419,7 @@ class ordered {
     run(tx, begin(tx), f);
   }
 
-  /// There is each_place(), for a change of layout (record_steps.hpp).
+  /// The container has each_place(), for a change of layout (record_steps.hpp).
   static constexpr bool has_places = true;
   /// Calls f(place) for each place of a value, in the order of begin().
   template <class Tx, class F>

@@ -158,7 +158,7 @@ class queue {
         if (at != from) tx.write(front_.popped, at);
         return false;
       }
-      blocks -= blocks != 0 ? 1 : 0;  // the block goes with the last of its elements
+      blocks -= blocks != 0 ? 1 : 0;  // the block is freed after its last element
       Block* const next = tx.read(block->next);
       tx.write(front_.block, next);
       tx.write(front_.popped, behind);
@@ -224,7 +224,7 @@ class queue {
     }
   }
 
-  /// There is each_place(), for a change of layout (record_steps.hpp).
+  /// The container has each_place(), for a change of layout (record_steps.hpp).
   static constexpr bool has_places = true;
   /// Calls f(place) for each place of a value, in the order of begin().
   template <class Tx, class F>

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rebuilt<New, Old>: a container that this version of the program makes of the one that the pool
-// has in its place: with another key, other members by which rows are found, elements that lie in
-// nodes and have another layout, or a container of another kind.
+// rebuilt<New, Old>: a container that this version of the program makes from the container that the
+// pool has in the same field. It may have another key, other members by which rows are found,
+// another layout of elements that lie in nodes, or be of another kind.
 //
 //     rebuilt<table<User, key<&User::name>>, table<v1::User, key<&v1::User::id>>> users;
 //
-// It is a New. Opening the pool moves the elements, in batches; Options::migrate.steps say how one
-// is made of an earlier one, where it does not become so by itself. The next version declares a New
-// alone. Both lie side by side until the last element is moved.
-// Thread safety: the opening's thread alone moves elements; otherwise New's.
+// The program uses it as a New. Opening the pool moves the elements, in batches. If an element
+// can't be converted without the program's help, Options::migrate.steps has a step that makes a new
+// element from an old one. Both containers exist until the last element has moved. The next version
+// of the program declares a New alone.
+// Thread safety: only the thread that opens the pool moves elements; otherwise that of New.
 // Invariants:
-// REBUILD-1 An element is moved by one transaction, which takes it from the old container and adds
-// it to the new one. A vector's elements are copied in order: the new container has as many as were
-// copied, and the old one is emptied once it has all.
+// REBUILD-1 An element of a container that is rebuilt is moved by one transaction, which takes it
+// from the old container and adds it to the new one; a vector's elements are copied in order, and
+// the old vector is emptied once the new container has all of them.
 #pragma once
 
 #include <algorithm>
@@ -41,16 +42,16 @@ namespace detail {
 /// Whether a container holds rows that have numbers.
 template <class C>
 concept numbers_rows = requires { typename C::shared; };
-/// Whether it has keys and values.
+/// Whether a container has keys and values.
 template <class C>
 concept maps_keys = !numbers_rows<C> && requires { typename C::mapped_type; };
 
-/// Whether several of its elements may have one key.
+/// Whether several elements of a container may have the same key.
 template <class C>
 concept shares_keys = requires { requires C::shares_keys; };
 
-/// What a container's elements are, for a step: a table's row, a map's std::pair of key and value,
-/// another one's element.
+/// The type of a container's elements for a step: a table's row, a map's std::pair of key and
+/// value, or the element of another container.
 template <class C>
 struct element_of {
   using type = typename C::value_type;
@@ -73,7 +74,7 @@ void each_element(const C& c, Tx& tx, F f) {
     c.for_each(tx, [&](const auto& value) { f(value); });
 }
 
-/// Adds an element. Throws error(exists) where there is one of its key.
+/// Adds an element. Throws error(exists) if the container has an element with its key.
 template <class C, class Tx>
 void add_element(C& c, Tx& tx, const typename element_of<C>::type& element) {
   const auto require = [](bool added) {
@@ -98,7 +99,7 @@ void add_element(C& c, Tx& tx, const typename element_of<C>::type& element) {
   }
 }
 
-/// Finds elements that a container can't have both.
+/// Finds elements that can't both be in one container, such as two with one key.
 template <class C>
 struct shared_elements {
   void add(const typename element_of<C>::type&) {}
@@ -123,8 +124,8 @@ struct shared_elements<C> {
 
 }  // namespace detail
 
-/// A New that opening the pool makes of an Old. Both are containers of values: text, numbers,
-/// structs, not containers in containers. `New` as in that class; in the root object alone.
+/// A New that opening the pool makes from an Old. Both are containers of values (text, numbers,
+/// structs), not of containers. It must be a field of the root object. Calls: those of New.
 template <class New, class Old>
 class rebuilt : public New {
   using Element = typename detail::element_of<New>::type;
@@ -133,8 +134,8 @@ class rebuilt : public New {
                 "perdure::rebuilt: elements are values: a container in a container is not copied");
 
  public:
-  /// What is equal among the elements of the Old at `old` once they have gone through `steps`, for
-  /// a message; empty when nothing is. It holds the new keys in DRAM.
+  /// Finds elements of the Old at `old` that would be equal in the New after `steps`, and returns a
+  /// text for a message; empty if there are none. It holds the new keys in DRAM.
   template <class Tx>
   [[nodiscard]] static std::string shared_after(Tx& tx, const std::byte* old,
                                                 const std::vector<MigrationStep>& steps,
@@ -149,9 +150,9 @@ class rebuilt : public New {
     return all.text(path);
   }
 
-  /// Moves what is left, up to `batch` elements in each update; called when the pool is opened.
-  /// `run(f)` makes f(tx) an update, `look(f)` a view; `done(n)` is called when n elements were
-  /// moved.
+  /// Moves the elements that are left in the Old, up to `batch` elements per update; called when
+  /// the pool is opened. `run(f)` runs f(tx) as an update, `look(f)` as a view; `done(n)` is called
+  /// when n elements have been moved.
   template <class Run, class Look, class Done>
   void catch_up_rebuilt(Run&& run, Look&& look, std::uint64_t batch,
                         const std::vector<MigrationStep>& steps, const std::string& path,
@@ -168,7 +169,7 @@ class rebuilt : public New {
     if constexpr (detail::numbers_rows<Old> && detail::numbers_rows<New>)
       run([&](auto& tx) { New::go_on_with_number(tx, old_.next_number(tx)); });
     if constexpr (detail::numbers_rows<Old>) {
-      std::vector<detail::row*> rows;  // nobody else has the pool yet
+      std::vector<detail::row*> rows;  // no other thread has the pool yet
       look([&](auto& tx) { rows = old_.rows_by_number(tx); });
       while (moved < rows.size()) {
         std::uint64_t to = moved;
@@ -191,7 +192,7 @@ class rebuilt : public New {
       for (bool empty = false; !empty;) {
         std::uint64_t now = 0;
         batches.once(run, [&](auto& tx, std::uint64_t n) {
-          now = 0;  // it may be run again
+          now = 0;  // the transaction may be run again
           empty = take_some(tx, n, [&](const Before& before) {
             ++now;
             move(tx, before);
@@ -204,13 +205,13 @@ class rebuilt : public New {
     free_old(run, batches);
   }
 
-  /// For Pool::check(): those of both.
+  /// For Pool::check(): the blocks of both containers.
   template <class Tx, class F>
   void each_block(Tx& tx, F f) const {
     New::each_block(tx, f);
     old_.each_block(tx, f);
   }
-  /// What is wrong with either.
+  /// The faults of both containers.
   template <class Tx>
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
     std::vector<std::string> out = New::audit(tx);
@@ -232,13 +233,13 @@ class rebuilt : public New {
                                         const std::string& path) {
     return {steps, path, value::type_of<Before>(), value::type_of<Element>()};
   }
-  /// A whole cache line begins there, so that it shares no bytes with New's last one.
+  /// The Old begins at a cache line of its own, so that it shares none with the New.
   static constexpr std::size_t line = 64;
   static_assert(alignof(New) <= line && alignof(Old) <= line);
   /// Where old_ is.
   static constexpr std::uint64_t before_at() { return (sizeof(New) + line - 1) / line * line; }
-  /// Frees what the old container still owns (FREE-1, owned.hpp): all elements of a vector, which
-  /// are copied, and of the others what is left of an empty one.
+  /// Frees what the old container still owns (FREE-1, owned.hpp): the elements of a vector, which
+  /// were copied, or the blocks that other containers have even when they are empty.
   template <class Run>
   void free_old(Run& run, detail::Batches& batches) {
     for (bool done = false; !done;)
@@ -246,8 +247,8 @@ class rebuilt : public New {
         done = detail::free_some_owned(tx, old_, blocks);
       });
   }
-  /// Calls f(element) for up to n elements, which leave the old container; a vector's are copied.
-  /// Returns whether there is none left.
+  /// Calls f(element) for up to n elements, and removes them from the old container, but not from a
+  /// vector, which is copied. Returns whether no element is left.
   template <class Tx, class F>
   bool take_some(Tx& tx, std::uint64_t n, F f) {
     if constexpr (detail::maps_keys<Old>) {

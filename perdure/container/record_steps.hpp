@@ -3,9 +3,9 @@
 // catch_up_records(): what opening a pool of another version of the program does with a container
 // whose values are records that need a step.
 //
-// A record says itself which version wrote it, so an opening that was cut short is followed by one
-// that goes on. Elements stay where they are: only the pointers to their records change.
-// Thread safety: the opening's thread; no other thread has the pool yet.
+// Each record says which version wrote it, so after an opening that was cut short, the next one
+// continues. Elements stay where they are: only the pointers to their records change.
+// Thread safety: only the thread that opens the pool; no other thread has it yet.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace perdure {
 
 namespace detail {
 
-/// What a container's values or elements are.
+/// The type of a container's values or elements.
 template <class C>
 struct value_in {
   using type = typename C::value_type;
@@ -33,7 +33,7 @@ template <class C>
 struct value_in<C> {
   using type = typename C::mapped_type;
 };
-/// Whether they are records, and it says where they lie.
+/// Whether a container's values are records, and its each_place() says where they lie.
 template <class C>
 concept holds_records = requires {
   requires C::has_places;
@@ -41,16 +41,16 @@ concept holds_records = requires {
 
 }  // namespace detail
 
-/// Records that need a step go through `steps`, up to `batch` of them in each update. `run(f)`
-/// makes f(tx) an update, `look(f)` a view; `done(n)` is called when n were looked at. Its memory
-/// is a list of pointers to the elements.
+/// Rewrites the records that need a step by `steps`, up to `batch` records per update. `run(f)`
+/// runs f(tx) as an update, `look(f)` as a view; `done(n)` is called when n records have been
+/// looked at. It takes memory for a list of pointers to the elements.
 template <detail::holds_records C, class Run, class Look, class Done>
 void catch_up_records(C& container, Run&& run, Look&& look, std::uint64_t batch,
                       const detail::RowSteps& steps, Done&& done) {
   if (steps.empty()) return;
   using T = typename detail::value_in<C>::type;
   const value::Type& type = value::type_of<T>();
-  std::vector<const ptr<value::record>*> places;  // nobody else has the pool yet
+  std::vector<const ptr<value::record>*> places;  // no other thread has the pool yet
   look([&](auto& tx) {
     places.clear();
     container.each_place(tx, [&](const ptr<value::record>& place) { places.push_back(&place); });

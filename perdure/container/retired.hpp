@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// retired<C>: a container that this version of the program no longer uses, in the place of the one
-// of its name. Opening the pool frees its elements and what they own, in batches; the next version
-// leaves it out.
+// retired<C>: declares that this version of the program no longer uses the container C of this
+// field. Opening the pool frees its elements and what they own, in batches. The next version of the
+// program leaves the field out.
 //
 //     retired<map<std::string, std::uint64_t>> visits;
 //
-// What is left to free is in it, so it needs no record of its own: an opening that was killed is
-// followed by one that goes on (Pool::open, docs/values.md).
-// Thread safety: the opening's thread alone changes it.
+// The elements that are left in it are those that are still to be freed. So after an opening that
+// was killed, the next one continues (Pool::open, docs/values.md).
+// Thread safety: only the thread that opens the pool changes it.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@
 
 namespace perdure {
 
-/// A container that is emptied when the pool is opened. It has no elements for the program.
+/// A container that is emptied when the pool is opened. The program can't use its elements.
 template <class C>
 class retired {
  public:
-  /// Frees what is left, up to `batch` heap blocks in each update (FREE-1, owned.hpp); called when
-  /// the pool is opened. `run(f)` makes f(tx) an update.
+  /// Frees the blocks that are left, up to `batch` of them per update (FREE-1, owned.hpp); called
+  /// when the pool is opened. `run(f)` runs f(tx) as an update.
   template <class Run>
   void catch_up(Run&& run, std::uint64_t batch) {
     detail::Batches batches(batch);

@@ -83,7 +83,7 @@ class alignas(64) set : public detail::key_set<map<K, std::uint8_t, Capacity>> {
   [[nodiscard]] auto range(Tx& tx, key_arg from, key_arg to) const {
     return this->entries_.template range_as<detail::key_alone>(tx, from, to);
   }
-  /// The elements from one bound on, up to one, or between two, as map's.
+  /// The elements from a beginning on, up to an end, or between both, as map::range().
   template <class Tx, detail::range_bound... Bounds>
   [[nodiscard]] auto range(Tx& tx, const Bounds&... bounds) const
     requires(detail::bounds_a_range<Bounds...>)

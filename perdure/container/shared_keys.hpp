@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// shared_keys<K>: finds equal keys among many, before a container gets them.
+// shared_keys<K>: finds equal keys among all that a container is to get, before it gets them.
 //
 // Two keys are equal as a container would find them (found_keys.hpp).
 // Thread safety: none; an object belongs to one call. Errors: std::bad_alloc. It holds a copy of
@@ -19,7 +19,7 @@
 
 namespace perdure::detail {
 
-/// Keys that were met more than once: how many, and the first of them.
+/// Keys that were seen more than once: their number, and the first five of them.
 struct KeysMet {
   static constexpr std::size_t listed = 5;
   std::uint64_t shared = 0;
@@ -44,11 +44,11 @@ struct KeysMet {
 template <class K>
 class shared_keys {
  public:
-  /// Notes the key if it was added before.
+  /// Adds a key. If an equal key was added before, notes it in `met`.
   void add(const K& key) {
     if (!keys_.insert(key)) met.note(value::type_of<K>(), std::addressof(key));
   }
-  KeysMet met;  ///< so far
+  KeysMet met;  ///< the equal keys so far
 
  private:
   found_keys<K> keys_;

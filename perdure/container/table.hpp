@@ -84,8 +84,9 @@ class alignas(64) table {
   [[nodiscard]] bool contains(Tx& tx, key_arg key) const {
     return parts_.first.rows.contains(tx, key);
   }
-  /// A copy of the key's row; nothing where there is none. It is const: a change of the copy which
-  /// was meant for the row, `find(tx, key)->member = 1`, does not compile. Use update().
+  /// Returns a copy of the row with this key; nothing if there is none. The copy is const, so that
+  /// `find(tx, key)->member = 1`, which would change only the copy, does not compile. To change the
+  /// row, use update().
   template <class Tx>
   [[nodiscard]] const std::optional<T> find(Tx& tx, key_arg key) const {
     return copy(tx, parts_.first.rows.find(tx, key));
@@ -146,10 +147,10 @@ class alignas(64) table {
                            detail::look_up_arg<Member> to) const {
     return range<Member>(tx, perdure::from(from), perdure::before(to));
   }
-  /// The rows from one bound of the member on, up to one, or between two (bound.hpp), in the order
-  /// of the index: `range<&T::a>(tx, after(a))`, `range<&T::a>(tx, from(a), through(b))`. Of
-  /// several members, the last one is bounded, and the values of the others come first:
-  /// `range<&T::a, &T::b>(tx, a, through(b))`.
+  /// The rows from a beginning of the member on, up to an end, or between both (bound.hpp), in the
+  /// order of the index: `range<&T::a>(tx, after(a))`, `range<&T::a>(tx, from(a), through(b))`.
+  /// With several members, the bound applies to the last one, and the values of the others come
+  /// first: `range<&T::a, &T::b>(tx, a, through(b))`.
   template <auto... Members, class Tx, class... Arguments>
     requires(sizeof...(Arguments) > 0 && (detail::range_bound<Arguments> || ...))
   [[nodiscard]] auto range(Tx& tx, const Arguments&... arguments) const {
@@ -206,9 +207,9 @@ class alignas(64) table {
     return true;
   }
   /// Adds a row under a key that no row of the table had before, and returns the key: 1, 2, 3, and
-  /// so on; a number is left out if insert() or put() has added a row with it. The key is one
-  /// member, an integer; what `row` has there counts for nothing. Throws error(full) if the type of
-  /// the key has no more numbers.
+  /// so on, without the numbers that insert() or put() have used. The key must be one member, an
+  /// integer; its value in `row` is ignored. Throws error(full) if the type of the key has no more
+  /// numbers.
   template <class Tx>
   key_type add(Tx& tx, T row) {
     detail::require_update<Tx>();
@@ -245,8 +246,9 @@ class alignas(64) table {
     change_by(tx, *found, f);
     return true;
   }
-  /// Calls f(T&), which changes the row: one that a loop over this table is at, or that at() found.
-  /// It is not looked up again. Throws error(invalid) if it was erased or is another table's.
+  /// Calls f(T&), which changes the row that a loop over this table is at, or that at() found. The
+  /// row is not looked up again. Throws error(invalid) if the row was erased or belongs to another
+  /// table.
   template <class Tx, class F>
   void update(Tx& tx, const detail::row_ref<T, Tx>& row, F&& f) {
     detail::require_update<Tx>();
@@ -260,14 +262,13 @@ class alignas(64) table {
     if (found) remove(tx, *found);
     return found.has_value();
   }
-  /// Removes the row: one that a loop over this table is at, or that at() found. Throws what
-  /// update() does.
+  /// Removes the row that a loop over this table is at, or that at() found. Throws as update().
   template <class Tx>
   void erase(Tx& tx, const detail::row_ref<T, Tx>& row) {
     detail::require_update<Tx>();
     remove(tx, mine(row));
   }
-  /// Removes the key's row. Returns a copy of it; nothing where there was none.
+  /// Removes the row with this key, and returns a copy of it; nothing if there was none.
   template <class Tx>
   std::optional<T> take(Tx& tx, key_arg key) {
     detail::require_update<Tx>();
@@ -355,8 +356,8 @@ class alignas(64) table {
     });
   }
 
-  /// For a table that another one replaces (rebuilt.hpp): finds rows that share what no two rows of
-  /// this table may share, before it gets them.
+  /// For a table that replaces another one (rebuilt.hpp): finds rows that would share a key or a
+  /// unique member in this table, before it gets them.
   using shared = detail::shared_rows<T, Key, Others...>;
   /// Its rows in the order of their numbers.
   template <class Tx>
@@ -375,18 +376,18 @@ class alignas(64) table {
     remove(tx, row);
     return out;
   }
-  /// The number that the next row gets.
+  /// The number that the next row will get.
   template <class Tx>
   [[nodiscard]] std::uint64_t next_number(Tx& tx) const {
     return tx.read(next_);
   }
-  /// The next row gets at least this number.
+  /// Raises the number of the next row to at least this one.
   template <class Tx>
   void go_on_with_number(Tx& tx, std::uint64_t next) {
     detail::require_update<Tx>();
     if (tx.read(next_) < next) tx.write(next_, next);
   }
-  /// Adds a row under a number that no row has.
+  /// Adds a row with this number, which no row has.
   template <class Tx>
   void add_numbered(Tx& tx, const T& row, std::uint64_t number) {
     detail::require_update<Tx>();
@@ -428,27 +429,30 @@ class alignas(64) table {
     return layout_text(names);
   }
 
-  /// Makes the entries that a part does not have yet, and frees those of dropped parts, with up to
-  /// `batch` of them in each update; called when the pool is opened. `run(f)` makes f(tx) an
-  /// update, `look(f)` a view. Its memory is a list of pointers to the rows; none of a table that
-  /// lacks nothing. Rows that need it go through `steps` first; `done(n)` is called when n rows are
-  /// settled.
+  /// Called when the pool is opened. First rewrites the rows that need it, by `steps`, then makes
+  /// the entries that indexes and unique parts lack, and frees the entries of dropped parts, with
+  /// up to `batch` of them per update. `run(f)` runs f(tx) as an update, `look(f)` as a view;
+  /// `done(n)` is called when n rows have gone through the first part. It takes memory for a list
+  /// of pointers to the rows, or none if the table lacks nothing.
   template <class Run, class Look, class Done = void (*)(std::uint64_t)>
   void catch_up_rows(
       Run&& run, Look&& look, std::uint64_t batch, const detail::RowSteps& steps = {{}, {}},
       Done&& done = [](std::uint64_t) {});
-  /// From now on, rows that need it go through `steps` when they are read (Migration::lazy);
-  /// `owner` keeps these alive.
-  static void read_late(const detail::RowSteps& steps, std::shared_ptr<const void> owner);
+  /// From now on, rows of the pool at [begin, begin + bytes) that need it go through `steps` when
+  /// they are read (Migration::lazy), until the result is destroyed. `owner` keeps the steps alive.
+  [[nodiscard]] static std::shared_ptr<const void> read_late(const std::byte* begin,
+                                                             std::uint64_t bytes,
+                                                             const detail::RowSteps& steps,
+                                                             std::shared_ptr<const void> owner);
   /// Whether the table's rows with these keys, which is all that may need it, have gone through
   /// `steps`; takes up to `n` of them. `keys` is empty before the first call. `run(f)` makes f(tx)
   /// an update, and `look(f)` makes f(tx) a view.
   template <class Run, class Look>
   bool settle_some(Run&& run, Look&& look, std::uint64_t n, const detail::RowSteps& steps,
                    std::any& keys);
-  /// The number of rows of the table at `old`, whose row and key are this table's, that would share
-  /// the member that `path` ends with: with another row's after `steps`, or with one that has not
-  /// gone through them yet.
+  /// Returns how many rows of the table at `old` would share the unique member that `path` ends
+  /// with: with another row after `steps`, or with a row that has not gone through its steps yet.
+  /// REQUIRES: the old table has this table's rows and key.
   template <class Tx>
   [[nodiscard]] std::uint64_t shared_values(Tx& tx, const std::byte* old, std::string_view path,
                                             const detail::RowSteps& steps) const;
@@ -519,7 +523,7 @@ class alignas(64) table {
     if (part < begin || part >= begin + sizeof *this) detail::throw_not_mine();
     return const_cast<Row*>(row.at());
   }
-  /// A bound at the members' values, the last one of a range.
+  /// The bound of a range whose last member is a bound (bound.hpp).
   template <class Part, auto... Members, class... Values>
   static auto bound_of(bool behind, const Values&... values) {
     static_assert((std::is_convertible_v<const Values&, detail::look_up_arg<Members>> && ...),
@@ -540,7 +544,7 @@ class alignas(64) table {
     const std::uint64_t number = tx.read(next_);
     add_row(tx, value, number, number);
   }
-  /// `next`: what next_ is. REQUIRES: no row has this number.
+  /// `next`: the value of next_. REQUIRES: no row has this number.
   template <class Tx>
   void add_row(Tx& tx, const T& value, std::uint64_t number, std::uint64_t next) {
     detail::being_changed::refuse(this);
@@ -576,8 +580,8 @@ class alignas(64) table {
     parts_.each([&](auto& part) {
       const auto &before = part.key_of(old, number), &after = part.key_of(now, number);
       if (detail::same_key(before, after)) {
-        // A row of an earlier version of T has another address now. Its entries stay where they
-        // are: a range that led to the row goes on.
+        // A row of an earlier version of T has moved. Its entries stay where they are, so a range
+        // that is at the row can continue.
         if (kept != row && part.holds(now)) require_agreed(!part.rows.put(tx, after, kept));
         return;
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What opening a pool of another version of the program does with a table's indexes. Part of
-// table.hpp, which includes it at its end.
+// What opening a pool of another version of the program does with a table: its steps, and the
+// entries of its indexes. Part of table.hpp, which includes it at its end.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +20,10 @@
 
 namespace perdure {
 
-// Rewrites a row of an earlier version of T that needs a step, or that lacks a member of a part:
-// the entry that the part will have for it must stay right when a later version gives new fields
-// another value. Entries that lead to the row lead to its new address then. Returns it.
+// Rewrites a row of an earlier version of T that needs a step, or that lacks a member of a key,
+// index or unique part: the row's entry there must stay right when a later version gives the member
+// another initialiser (SETTLE-1). Changes the entries that lead to the row to its new address, and
+// returns this address.
 template <class T, class Key, class... Others>
 template <class Tx>
 detail::row* table<T, Key, Others...>::settle(Tx& tx, Row* row, const detail::RowSteps& steps) {
@@ -35,7 +36,7 @@ detail::row* table<T, Key, Others...>::settle(Tx& tx, Row* row, const detail::Ro
       whole = whole && Part::all_in(writer, type(), &row->record);
   });
   if (whole && !by_step) return row;
-  // The members that entries are made of have the value that they had when these were made.
+  // The existing entries were made from the members' values in `old`.
   T old{}, now{};
   value::record::read_for_step(writer, type(), &row->record, std::addressof(old));
   steps.read(writer, type(), &row->record, std::addressof(now));
@@ -58,8 +59,9 @@ detail::row* table<T, Key, Others...>::settle(Tx& tx, Row* row, const detail::Ro
   return kept;
 }
 
-// Whether rows may need a step or lack an entry: not where each part counts as many as there are
-// rows. A part may rightly have fewer only where its member is an optional.
+// Whether rows may need a step or lack an entry. No entry is lacking if each part has as many
+// entries as there are rows. A part over an optional member may have fewer although none is
+// lacking.
 template <class T, class Key, class... Others>
 template <class Tx>
 bool table<T, Key, Others...>::rows_pending(Tx& tx, const detail::RowSteps& steps) const {
@@ -90,7 +92,7 @@ template <class Run, class Look, class Done>
 void table<T, Key, Others...>::catch_up_rows(Run&& run, Look&& look, std::uint64_t batch,
                                              const detail::RowSteps& steps, Done&& done) {
   detail::Batches batches(batch);
-  std::vector<Row*> rows;  // nobody else has the pool yet
+  std::vector<Row*> rows;  // no other thread has the pool yet
   look([&](auto& tx) {
     rows.clear();
     if (!rows_pending(tx, steps)) return;
@@ -101,7 +103,7 @@ void table<T, Key, Others...>::catch_up_rows(Run&& run, Look&& look, std::uint64
   std::vector<Row*> settled;
   for (std::size_t from = 0; from < rows.size();) {
     batches.once(run, [&](auto& tx, std::uint64_t n) {
-      settled.clear();  // it may be run again
+      settled.clear();  // the transaction may be run again
       const std::size_t to = from + std::min<std::size_t>(rows.size() - from, n);
       for (std::size_t i = from; i < to; ++i) settled.push_back(settle(tx, rows[i], steps));
     });
@@ -122,7 +124,7 @@ void table<T, Key, Others...>::catch_up_rows(Run&& run, Look&& look, std::uint64
           for (std::size_t i = from; i < to; ++i) {
             const T value = *copy(tx, std::optional(rows[i]));
             const std::uint64_t number = number_of(tx, rows[i]);
-            // One that is there already is from an opening that was cut short, or was always there.
+            // An entry that exists is from an opening that was cut short, or the part is old.
             if (part.holds(value)) (void)part.rows.insert(tx, part.key_of(value, number), rows[i]);
           }
         });
@@ -132,10 +134,11 @@ void table<T, Key, Others...>::catch_up_rows(Run&& run, Look&& look, std::uint64
 
 // A step that is applied at reading may not change what entries were made of.
 template <class T, class Key, class... Others>
-void table<T, Key, Others...>::read_late(const detail::RowSteps& steps,
-                                         std::shared_ptr<const void> owner) {
-  value::late::set(type(), [steps, owner = std::move(owner)](
-                               value::Reader& tx, const value::record* from, void* object) {
+std::shared_ptr<const void> table<T, Key, Others...>::read_late(
+    const std::byte* begin, std::uint64_t bytes, const detail::RowSteps& steps,
+    std::shared_ptr<const void> owner) {
+  return value::late::add(begin, bytes, type(), [steps, owner = std::move(owner)](
+                              value::Reader& tx, const value::record* from, void* object) {
     if (!steps.needed(tx, type(), from)) return false;
     T& now = *static_cast<T*>(object);
     steps.read(tx, type(), from, std::addressof(now));

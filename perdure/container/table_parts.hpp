@@ -50,9 +50,9 @@ struct unique {};
 template <auto Member>
 struct expires {};
 
-/// A member by which the version of the program before found rows, and this one does not:
-/// dropped<indexed<&T::member>>. Opening the pool frees its entries, in batches; the next version
-/// leaves it out.
+/// dropped<indexed<&T::member>> declares that this version of the program no longer finds rows by a
+/// member by which the version before did. Opening the pool frees the entries, in batches; the next
+/// version leaves the declaration out.
 template <class Declared>
 struct dropped {};
 
@@ -83,7 +83,7 @@ struct members<First, Rest...> {
   static bool all_there(const object& row) {
     return there<First>(row) && (there<Rest>(row) && ...);
   }
-  /// Whether each of them is in a row's record (record::has_part).
+  /// Whether a row's record has each of the members (record::has_part).
   static bool all_in(value::Reader& tx, const value::Type& type, const value::record* row) {
     return value::record::has_part(tx, type, row, part_at(First)) &&
            (value::record::has_part(tx, type, row, part_at(Rest)) && ...);
@@ -99,7 +99,7 @@ struct members<First, Rest...> {
     else
       return type(row.*First, row.*Rest...);
   }
-  /// Gives the only member this value.
+  /// Sets the member, which is the only one.
   static void set(object& row, const type& value) { row.*First = value; }
   /// The members' names, with + between them.
   static std::string names() {
@@ -107,7 +107,7 @@ struct members<First, Rest...> {
     ((out += "+", out += part_at(Rest).name), ...);
     return out;
   }
-  /// ":" and the members' types where one orders or hashes itself; otherwise empty.
+  /// ":" and the members' types if one of them has an order or a hash of its own; otherwise empty.
   static std::string marks() {
     std::string plain, marked;
     for (const value::Type* type : {part_at(First).type, part_at(Rest).type...}) {
@@ -170,7 +170,7 @@ struct by_members : found_by<Members, SkipsNothing> {
   Map rows;
 
   static decltype(auto) key_of(const object& row, std::uint64_t) { return Members::of(row); }
-  /// Gives a row of one member by which it is found this value.
+  /// Sets the member by which a row is found, if it is only one.
   static void set_key(object& row, const entry& value) { Members::set(row, value); }
   /// The entry of members' values: all of them, or, of several, the first ones.
   template <class... Values>
@@ -268,13 +268,13 @@ struct table_part<dropped<Declared>> : table_part<Declared> {
 template <class Part>
 concept is_dropped = requires { typename Part::dropped_part; };
 
-/// How the key of a table is passed in.
+/// The type of the argument for a table's key.
 template <class K>
 struct key_passed {
   using arg = typename stored_key<K>::arg;
 };
-/// A key of several parts, which may be passed in as others that become them: as std::tie(a, b), or
-/// with std::string_view.
+/// For a key of several parts, the argument may have other types that convert to those of the
+/// parts: std::tie(a, b), or std::string_view for text.
 template <class... K>
 struct key_passed<std::tuple<K...>> {
   struct arg {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// row, row_ref: a row of a table: one heap block [number u64][record]. The number is given when the
-// row is added and never again: it orders rows that are equal in an index.
+// row, row_ref: a row of a table: one heap block [number u64][record]. A row gets its number when
+// it is added, and no other row ever gets the same one. The number orders rows that are equal in an
+// index.
 //
-// A row keeps its address as long as its shape: the first change of a row that an earlier version
-// of T wrote gives it another one. Nothing outside the table holds it but a row_ref, which belongs
-// to its transaction. Those of an update are in the thread's list of cursors, so that they follow a
-// row that moves, and know when it was erased: reading it then throws.
+// A row keeps its address as long as it keeps its shape: the first change of a row that an earlier
+// version of T wrote moves it to another address. Outside the table only a row_ref holds the
+// address, and a row_ref belongs to its transaction. The row_refs of an update are in the thread's
+// list of cursors. So they follow a row that moves, and know when the row was erased: reading it
+// then throws.
 // Thread safety: that of the transaction.
 // Invariants:
-// ROW-1 Between two calls a row_ref of an update has the address of a row that is there, or none.
+// ROW-1 Between two calls, a row_ref of an update has the address of a row that exists, or none.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +71,7 @@ const value::Part& part_at(M T::* member) {
   std::abort();  // every member is a part
 }
 
-/// Where a row_ref's row is. It is listed under the row's address.
+/// The address of a row_ref's row. It is in the list of cursors under this address.
 class live_row : private live_cursor {
  public:
   /// The row's address. Throws error(invalid) if it was erased.
@@ -77,7 +79,7 @@ class live_row : private live_cursor {
     if (container() == nullptr) was_erased();
     return static_cast<const row*>(container());
   }
-  /// Called when a row has changed; it is at `now`.
+  /// Called when a row has changed and is at `now` from then on.
   static void changed(const row* before, const row* now) {
     if (!any()) return;
     each(before, [&](live_cursor& cursor) {
@@ -154,8 +156,8 @@ class row_ref : private live_row {
   /// A copy of the row.
   operator T() const { return value(); }  // NOLINT: a loop may name the struct
 
-  /// A field of a copy of the row, which is made at the first use and after each change of the row.
-  /// Of one field, [] copies less.
+  /// A field of a copy of the row. The copy is made at the first use, and again after each change
+  /// of the row. To read one field, [] copies less.
   [[nodiscard]] const T* operator->() const {
     if (has_changed() || !copy_) copy_.emplace(value());
     return std::addressof(*copy_);
@@ -184,7 +186,7 @@ template <class K>
 bool same_key(const K& a, const K& b) {
   return value::same(value::type_of<K>(), std::addressof(a), std::addressof(b));
 }
-/// How a value by which rows are found is passed in: text as std::string_view.
+/// The type of the argument for a value by which rows are found: std::string_view for text.
 template <class M>
 struct look_up {
   using arg = const M&;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// shared_rows: finds rows that share what no two rows of a table may share, before it gets them.
+// shared_rows: finds rows with the same key or the same unique member, before a table gets them.
 //
 // Thread safety: none; an object belongs to one call. Errors: std::bad_alloc. It holds a copy of
 // each key and of each unique member.
@@ -25,7 +25,8 @@ class shared_rows {
       if (Part::holds(row)) keys.add(Part::key_of(row, 0));
     });
   }
-  /// What add() was called with; empty where nothing is shared. `path`: the table's.
+  /// A text for a message about the rows that add() got; empty if none share a key or a unique
+  /// member. `path`: that of the table.
   [[nodiscard]] std::string text(const std::string& path) {
     std::string out;
     each([&]<class Part>(auto& keys, std::type_identity<Part>) {

@@ -291,7 +291,7 @@ class vector {
     return cursor(this, n, at, at < n ? slots_.at(tx, at) : nullptr);
   }
 
-  /// There is each_place(), for a change of layout (record_steps.hpp).
+  /// The container has each_place(), for a change of layout (record_steps.hpp).
   static constexpr bool has_places = true;
   /// Calls f(place) for each place of a value, in the order of begin().
   template <class Tx, class F>

@@ -33,6 +33,7 @@ class DynamicEngine {
     virtual void rollback() noexcept = 0;
     virtual void backoff() noexcept = 0;
     [[nodiscard]] virtual std::uint64_t unseen_retries() const noexcept = 0;
+    [[nodiscard]] virtual Refusal& refusal() noexcept = 0;
     [[nodiscard]] virtual bool mine(const tm::Conflict& c) const noexcept = 0;
     [[nodiscard]] virtual bool mine(const LogFull& full) const noexcept = 0;
     [[nodiscard]] virtual bool try_direct_view() noexcept = 0;

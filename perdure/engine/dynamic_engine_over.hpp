@@ -30,12 +30,14 @@ class DynamicTransactionOver final : public DynamicEngine::Transaction {
   bool in_view() const noexcept override { return inner_.in_view(); }
   std::uint64_t read(const std::uint64_t* a) override { return inner_.read(a); }
   void write(std::uint64_t* a, std::uint64_t v) override {
-    if constexpr (requires { inner_.write_alone(a, v); }) {
-      if (__builtin_expect(inner_.write_alone(a, v), 1)) return;
-      write_beside_others(a, v);
-    } else {
-      inner_.write(a, v);
-    }
+    change([&] {
+      if constexpr (requires { inner_.write_alone(a, v); }) {
+        if (__builtin_expect(inner_.write_alone(a, v), 1)) return;
+        write_beside_others(a, v);
+      } else {
+        inner_.write(a, v);
+      }
+    });
   }
   void read_words(std::uint64_t* to, const std::uint64_t* a, std::uint64_t n) override {
     if constexpr (requires { inner_.read_words(to, a, n); })
@@ -44,14 +46,19 @@ class DynamicTransactionOver final : public DynamicEngine::Transaction {
       for (std::uint64_t i = 0; i < n; ++i) to[i] = inner_.read(a + i);
   }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) override {
-    inner_.write_words(a, src, n);
+    change([&] { inner_.write_words(a, src, n); });
   }
-  std::byte* alloc(std::uint64_t bytes) override { return inner_.alloc(bytes); }
-  void free(void* p) override { inner_.free(p); }
+  std::byte* alloc(std::uint64_t bytes) override {
+    return change([&] { return inner_.alloc(bytes); });
+  }
+  void free(void* p) override {
+    change([&] { inner_.free(p); });
+  }
   std::uint64_t commit(Durability durability) override { return inner_.commit(durability); }
   void rollback() noexcept override { inner_.rollback(); }
   void backoff() noexcept override { inner_.backoff(); }
   std::uint64_t unseen_retries() const noexcept override { return inner_.unseen_retries(); }
+  Refusal& refusal() noexcept override { return inner_.refusal(); }
   bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
   bool mine(const LogFull& full) const noexcept override { return inner_.mine(full); }
   bool try_direct_view() noexcept override {
@@ -63,6 +70,16 @@ class DynamicTransactionOver final : public DynamicEngine::Transaction {
   std::uint64_t end_direct_view(bool bound) override { return inner_.end_direct_view(bound); }
 
  private:
+  // REFUSED-1. Nothing is done where nothing is thrown.
+  template <class F>
+  [[gnu::always_inline]] decltype(auto) change(F&& f) {
+    try {
+      return f();
+    } catch (...) {
+      inner_.refusal().keep();
+      throw;
+    }
+  }
   [[gnu::noinline]] void write_beside_others(std::uint64_t* a, std::uint64_t v) {
     inner_.write(a, v);
   }

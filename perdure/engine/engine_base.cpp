@@ -147,6 +147,18 @@ void EngineBase::show(const Stats& s) noexcept {
   page_.touch();
 }
 
+void Refusal::keep() noexcept {
+  try {
+    throw;
+  } catch (const error& e) {
+    if (e.code() != Code::invalid) what_ = std::current_exception();
+  } catch (...) {
+    what_ = std::current_exception();
+  }
+}
+
+void Refusal::again() { std::rethrow_exception(std::exchange(what_, nullptr)); }
+
 pool::HeapOp HeapOps::reserve(pool::Heap& heap, std::uint64_t bytes) {
   auto op = heap.reserve(bytes);
   op.status().or_throw();

@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -101,8 +102,8 @@ class EngineBase {
   /// Names the domain of the engine's TM, whose grants are taken back when the pool refuses. Called
   /// once, by the engine's constructor.
   void views_in(tm::Domain& domain) noexcept { domain_ = &domain; }
-  /// Returns when each transaction of another thread that is open now has ended
-  /// (Domain::wait_for_open). The caller is in none.
+  /// Waits for the end of each transaction of another thread that is open now
+  /// (Domain::wait_for_open). REQUIRES: the caller is in no transaction.
   void wait_for_open_transactions() noexcept {
     if (domain_ != nullptr) domain_->wait_for_open(base::thread_slot());
   }
@@ -289,6 +290,25 @@ class Transactions {
   std::array<std::atomic<Transaction*>, base::slot_count> table_{};
 };
 
+/// What a change of a transaction threw. What threw it may be in the middle of a container's call,
+/// so a lambda that catches it has left that call half done: the transaction must not commit
+/// (REFUSED-1), and its end throws it again.
+/// REFUSED-1 A transaction in which a change has thrown does not commit, whether its lambda catches
+/// that or not. The one exception is error(invalid): a free of what is no block has changed nothing.
+/// Thread safety: its transaction's thread.
+class Refusal {
+ public:
+  /// Called in a handler: keeps the exception in flight, unless it is error(invalid).
+  [[gnu::cold, gnu::noinline]] void keep() noexcept;
+  [[nodiscard]] bool kept() const noexcept { return what_ != nullptr; }
+  [[gnu::cold, gnu::noinline]] void forget() noexcept { what_ = nullptr; }
+  /// Throws what was kept.
+  [[noreturn, gnu::cold, gnu::noinline]] void again();
+
+ private:
+  std::exception_ptr what_;
+};
+
 /// Makes log space for a transaction that was rolled back. Throws error(full) where the disk is
 /// full, and error(poisoned), for every later call too, where the medium has failed (LAW-9).
 template <class E, class Transaction>
@@ -314,19 +334,25 @@ std::uint64_t run_in(E& engine, Transaction& transaction, bool update, Durabilit
   }
   for (;;) {
     transaction.begin(update);
+    const auto roll_back = [&transaction]() noexcept {
+      transaction.rollback();
+      transaction.refusal().forget();
+    };
     try {
       body(transaction);
+      // mutant: refused-transaction-commits
+      if (__builtin_expect(transaction.refusal().kept(), 0)) transaction.refusal().again();
       return transaction.commit(durability);
     } catch (const LogFull& full) {
-      transaction.rollback();
+      roll_back();
       if (!transaction.mine(full)) throw;
       make_log_space(engine, transaction, full.needed);
     } catch (const tm::Conflict& conflict) {
-      transaction.rollback();
+      roll_back();
       if (!transaction.mine(conflict)) throw;
       transaction.backoff();
     } catch (...) {
-      transaction.rollback();
+      roll_back();
       engine.core().poison_with_medium();  // LAW-9: the medium may be what threw
       throw;
     }

@@ -70,9 +70,9 @@ struct Stats {
 
 /// What a trim did (PoolBase::trim).
 struct Trimmed {
-  std::uint64_t bytes = 0;  ///< that the file system got back
-  /// Another call may give more back: this one has given back as much as it was asked for, or has
-  /// not looked at everything yet, or a transaction needed the chunks.
+  std::uint64_t bytes = 0;  ///< bytes that the file system got back
+  /// Whether another call may give more back: this call has given back as much as it was asked for,
+  /// or has not looked at all chunks yet, or a transaction needed the chunks.
   bool more = false;
 };
 

@@ -52,6 +52,8 @@ class TransactionBase {
     else
       return 0;
   }
+  /// What a change has thrown (REFUSED-1).
+  [[nodiscard]] Refusal& refusal() noexcept { return refusal_; }
   [[nodiscard]] bool mine(const tm::Conflict& c) const noexcept { return tm_.mine(c); }
   [[nodiscard]] bool mine(const LogFull& full) const noexcept { return full.whose == &tm_; }
 
@@ -177,6 +179,7 @@ class TransactionBase {
   const pool::Directory directory_;
   ShowTimer shows_;
   HeapOps ops_;
+  Refusal refusal_;
 };
 
 }  // namespace perdure::engine

@@ -5,25 +5,26 @@
 //
 //   1. Claim free chunks that have blocks in the file: no transaction can reserve them
 //      (pool/claim.hpp).
-//   2. An update frees the spans among them that have no block in use: the words of all claimed
-//      chunks are 0 then. It is an ordinary transaction, so replay mends a torn directory.
-//   3. Wait for every transaction that was open: it may read a block that another one has freed, or
-//      restore what it has stored there.
-//   4. Take a checkpoint: the data region durably holds all that was committed, and no engine has
-//      anything left to store to these chunks.
-//   5. Give their blocks back, and make that durable; then the chunks may be reserved again, which
-//      allocates them first (ALLOC-1).
+//   2. An update frees those claimed spans that have no block in use. After that, the directory
+//      words of all claimed chunks are 0. It is an ordinary transaction, so replay mends a torn
+//      directory.
+//   3. Wait for every transaction that was open: it may still read a block that another transaction
+//      has freed, or a rollback may still restore what it overwrote there.
+//   4. Take a checkpoint. After it, the data region durably holds all that was committed, and no
+//      engine has anything left to store to these chunks.
+//   5. Give the blocks of the chunks back, and make the holes durable. Only then may a transaction
+//      reserve the chunks again, which first allocates file blocks for them (ALLOC-1).
 // Invariants:
 //   TRIM-3 In a session a chunk becomes a hole only when its directory word is durably 0, the pool
 //          durably has the feature `small logs`, no running transaction began before it was free,
 //          and no thread will store to it before it is reserved again.
-//   TRIM-4 From the claim to the durable hole no transaction can reserve the chunk. Then it is
-//          zeros in the data region and in the view.
-// A record that is still in the log, of a transaction that stored to the chunk before it was freed,
-// may be replayed into the hole after a crash: recovery allocates what it stores to, and records
-// that free the chunk follow.
-// The data region's end is not cut off: other threads may be reading how long it is.
-// Thread safety: any thread, outside transactions; of two callers one waits.
+//   TRIM-4 From the claim of a chunk until its hole is durable, no transaction can reserve the
+//          chunk. Afterwards the chunk is zeros in the data region and in the mapping.
+// After a crash, recovery may replay a record into the hole, if the log still has one from before
+// the chunk was freed. That is harmless: recovery allocates the blocks that it stores to, and
+// records that free the chunk follow.
+// The file is not shortened at its end: other threads may be reading the data region's length.
+// Thread safety: any thread, outside transactions; a second caller waits for the first.
 #pragma once
 
 #include <algorithm>
@@ -37,10 +38,10 @@
 
 namespace perdure::engine {
 
-/// Gives at most `max_bytes` back, in whole chunks and spans, at least one. Errors: `unsupported`
-/// (a medium or a file system without holes; an engine that keeps nothing), `read_only`,
-/// `out_of_memory`, what checkpoint() returns, the medium's (`full`: a hole may take a block). The
-/// pool is as good as before then.
+/// Gives at most `max_bytes` back, in whole chunks and spans, but at least one. Errors:
+/// `unsupported` (a medium or a file system without holes; an engine that makes nothing durable),
+/// `read_only`, `out_of_memory`, what checkpoint() returns, and the medium's (`full`: a hole may
+/// take a block). After an error the pool is as good as before, unless the medium failed.
 template <class E>
 Result<Trimmed> trim(E& engine, std::uint64_t max_bytes) {
   EngineBase& core = engine.core();
@@ -63,8 +64,9 @@ Result<Trimmed> trim(E& engine, std::uint64_t max_bytes) {
   if (!claim.ok()) return claim.status();
   if (claim->runs.empty()) return Trimmed{0, claim->more};
 
-  // So few that they fit the smallest log. It runs where there are none, too: no update of a TM
-  // whose updates exclude each other is older than this one (Domain::wait_for_open).
+  // 64 frees fit the smallest log. The update runs even where there is no span to free: in a TM
+  // whose updates exclude each other, it makes sure that no older update is open
+  // (Domain::wait_for_open).
   constexpr std::size_t at_once = 64;
   std::uint64_t id = 0;
   std::size_t from = 0;
@@ -91,8 +93,8 @@ Result<Trimmed> trim(E& engine, std::uint64_t max_bytes) {
   core.wait_for_open_transactions();
   // mutant: trim-after-checkpoint
   if (Status s = engine.checkpoint(); !s.ok()) return s;
-  // An engine that keeps nothing (volatile) shows what the data region does not have: a chunk that
-  // is free now may be in use there.
+  // With an engine that makes nothing durable (volatile), transactions see a state that the data
+  // region does not have: a chunk that is free in it may be in use in the data region.
   if (engine.durable_id() < id)
     return failure(Code::unsupported, file.path(),
                    "a trim with an engine that makes nothing durable", "a durable engine");

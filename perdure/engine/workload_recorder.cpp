@@ -61,7 +61,7 @@ class RecordingTransaction final : public DynamicEngine::Transaction {
   void free(void* p) override {
     const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - view_);
     std::uint64_t bytes = 0;
-    // A trim clears the words of a span so. That is nothing that the program does.
+    // A trim clears the directory words of a span by such a free, which is not the program's.
     if (recording_ && writer_.file().heap().is_clearing(offset)) return inner_.free(p);
     if (recording_)
       if (const auto found = writer_.file().heap().block_bytes(offset); found.ok()) bytes = *found;
@@ -87,6 +87,7 @@ class RecordingTransaction final : public DynamicEngine::Transaction {
   void retrying() noexcept {
     if (recording_) ThreadCounters::add(retries_);
   }
+  Refusal& refusal() noexcept override { return inner_.refusal(); }
   bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
   bool mine(const LogFull& full) const noexcept override { return inner_.mine(full); }
   bool try_direct_view() noexcept override {

@@ -42,7 +42,7 @@ bool ElementSteps::lead(std::vector<std::string>& lost) const {
     return chained_ || changes_->need() == value::Need::nothing;
   }
   RowSteps::given_up(*direct_->before, *direct_->now, lost);
-  // Of a map's element, also key and value.
+  // In a map's element, also the fields of its key and value.
   for (std::size_t i = 0; i < std::min(from_.parts.size(), to_.parts.size()); ++i)
     if (from_.parts[i].name == "first" || from_.parts[i].name == "second")
       RowSteps::given_up(*from_.parts[i].type, *to_.parts[i].type, lost);

@@ -13,7 +13,8 @@ namespace {
 constexpr std::string_view settled_word = "settled ", renamed_word = "renamed ",
                            stepped_word = "stepped ";
 
-// What follows "WORD PATH" in the line of the notes that begins so, as " OLD"; none: no line does.
+// The rest of the line of the notes that begins with "WORD PATH", such as " OLD"; none if there is
+// no such line.
 std::optional<std::string_view> said_of(std::string_view notes, std::string_view word,
                                         std::string_view path) {
   while (!notes.empty()) {

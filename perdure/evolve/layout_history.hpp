@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// LayoutHistory: the layouts that a pool had before, along one root field. Records of all of them
-// may still be in its container.
+// LayoutHistory: the earlier layouts of a pool, followed back for one field of the root. The
+// field's container may still have records of all of them.
 // Thread safety: none; an object belongs to one call. Errors: std::bad_alloc.
 #pragma once
 
@@ -21,22 +21,23 @@ class LayoutHistory {
   /// The layouts before catalog.layouts[newest].
   LayoutHistory(const pool::CatalogContents& catalog, std::size_t newest);
 
-  /// Calls f for each earlier layout that had the field that is called `path` in the newest one,
-  /// with the field's line there, the newest first; not for those of which no record is left.
+  /// Calls f for each earlier layout that has the field which is called `path` in the newest one,
+  /// with the field's line in that layout, the newest first. Stops at layouts of which no record is
+  /// left.
   void each(std::string path,
             const std::function<void(const LayoutLines&, const LayoutLine&)>& f) const;
-  /// The texts of the records (record_in()) that a field's container had in those layouts; empty
-  /// where it had none.
+  /// The texts of the records (record_in()) that a field's container had in each of these layouts;
+  /// an empty text where it had none.
   [[nodiscard]] std::vector<std::string> records(const std::string& path) const;
 
  private:
   std::vector<LayoutLines> before_;  ///< the newest first
-  std::vector<std::string> notes_;   ///< of the layout after each of them
+  std::vector<std::string> notes_;   ///< for each of them, the notes of the layout after it
 };
 
-/// Adds a line to the notes of a new layout text (pool::LayoutText): a field of the root was
-/// called `before`; all records of a field have the layout; steps made the elements of a container
-/// that was rebuilt.
+/// Each adds a line to the notes of a new layout text (pool::LayoutText): a field of the root was
+/// called `before`; all records of a field have this layout; steps make the elements of a container
+/// that is rebuilt.
 void note_renamed(std::string& notes, std::string_view path, std::string_view before);
 void note_settled(std::string& notes, std::string_view path);
 void note_stepped(std::string& notes, std::string_view path);

@@ -2,8 +2,8 @@
 //
 // LayoutLines: a root object's layout text, cut into its lines.
 //
-// Thread safety: pure functions over their arguments. Errors: std::bad_alloc. What is no line of a
-// layout text is left out.
+// Thread safety: pure functions over their arguments. Errors: std::bad_alloc. Lines that are not
+// lines of a layout text are left out.
 #pragma once
 
 #include <cstddef>
@@ -21,16 +21,16 @@ struct LayoutLine {
   std::uint64_t at = 0, bytes = 0;
 };
 
-/// The lines of a layout text, those of the root object apart from those of the structs that
-/// pointers lead to.
+/// The lines of a layout text: those of the root object, and apart from them those of the structs
+/// that pointers lead to.
 struct LayoutLines {
   std::vector<LayoutLine> root;
-  std::map<std::string, std::vector<LayoutLine>, std::less<>> behind;  ///< by "#1"
+  std::map<std::string, std::vector<LayoutLine>, std::less<>> behind;  ///< keys: "#1", "#2"
 
   explicit LayoutLines(std::string_view text);
 };
 
-/// Where the digits that begin at `at` end.
+/// The position behind the digits that begin at `at`.
 [[nodiscard]] std::size_t end_of_number(std::string_view text, std::size_t at) noexcept;
 
 /// The text of a table: "table<{...},key id,index due>/1".
@@ -38,8 +38,8 @@ struct TableText {
   std::string row;                 ///< the row's layout text
   std::vector<std::string> parts;  ///< "key id", "unique name+mail", "index due:less<{...}8>"
 
-  /// Reads one at the beginning of a type, and removes it from there. Returns false, and does
-  /// nothing, if there is none.
+  /// Reads a table's text at the beginning of a type, and removes it from there. Returns false, and
+  /// does nothing, if the type does not begin with a table.
   bool take(std::string_view& type);
 };
 

@@ -25,15 +25,16 @@ namespace {
 constexpr std::string_view dropped_word = "dropped ";
 constexpr std::uint64_t part_bytes = 64, unknown_size = ~std::uint64_t{0};
 constexpr const char* rebuilt_since =
-    "use the newer program; a still newer one must differ from this one in its root struct";
+    "use the newer program; if this one is the newest, its root struct must differ from that of "
+    "the earlier version";
 constexpr const char* rebuilt_advice =
-    "to make it of the pool's, declare it as perdure::rebuilt<the program's, the pool's> in one "
+    "to make it from the pool's, declare it as perdure::rebuilt<the program's, the pool's> in one "
     "version";
 
 using TypePairs = std::set<std::pair<const value::Type*, const value::Type*>>;
 
-/// Whether two types of one text say the same of their earlier versions. `seen`: the pairs that are
-/// being compared, or were.
+/// Whether two types with the same text have the same perdure_renamed and perdure_removed, in all
+/// their parts. `seen`: the pairs that have been compared or are being compared.
 bool says_the_same(const value::Type& a, const value::Type& b, TypePairs& seen) {
   if (&a == &b || !seen.emplace(&a, &b).second) return true;
   return std::equal(a.renamed.begin(), a.renamed.end(), b.renamed.begin(), b.renamed.end(),
@@ -113,7 +114,7 @@ class Planner {
     plan_.moves.push_back({from, to, bytes});
   }
 
-  // `bytes`: of the root object with the newest layout.
+  // Refuses fields outside the root object. `bytes`: its size with the newest layout.
   void all_inside(std::uint64_t bytes) {
     for (const LayoutLine& line : old_.root)
       if (line.at > bytes || line.bytes > bytes - line.at)
@@ -121,7 +122,7 @@ class Planner {
                "the pool's data is damaged: restore it from a copy");
   }
 
-  // What the records of a field have changed.
+  // Adds the changes in the records of a field.
   void records(const std::vector<value::Change>& found) {
     for (const value::Change& one : found)
       if (one.need == value::Need::nothing)
@@ -136,7 +137,7 @@ class Planner {
       refuse(what, one.text.substr(std::min(advice + 2, one.text.size())));
   }
 
-  // Two structs of one text are one here: they must say the same of their earlier versions.
+  // Two structs with the same text can't be told apart in a pool, so their lists must be the same.
   void one_list_each(const std::vector<const value::Type*>& records) {
     TypePairs seen;
     for (std::size_t i = 0; i < records.size(); ++i)
@@ -144,17 +145,18 @@ class Planner {
         if (records[i]->shape == records[k]->shape &&
             !says_the_same(*records[i], *records[k], seen))
           return refuse("two structs of the program have the fields " +
-                            value::text_of(*records[i]) + " and other earlier versions",
-                        "give both the same perdure_renamed and perdure_removed: an entry says "
-                        "nothing where no record has such a field");
+                            value::text_of(*records[i]) +
+                            ", but different perdure_renamed or perdure_removed",
+                        "give both the same lists: an entry has no effect where no record has such "
+                        "a field");
   }
-  // Whether the program's steps make its rows or values of some that may be in the pool: of the
-  // newest layout or of an earlier one. The others become the program's by themselves.
+  // Whether the program's steps make its rows or values from some that may be in the pool, of the
+  // newest layout or of an earlier one. The others are converted without a step.
   bool by_steps(const LayoutLine& from, const LayoutLine& to) {
     const RowSteps steps(migrate_.steps, to.path);
     const std::string_view after = record_in(to.type);
     const value::Type* const type = types_.of_program(after);
-    // The elements of one that is rebuilt are made by steps, not rewritten where they are.
+    // For a container that is rebuilt, steps make new elements; they don't rewrite the old ones.
     if (steps.empty() || type == nullptr || !rebuilt_type(to.type).empty()) return false;
     std::vector<std::string> earlier = history_.records(from.path), lost;
     earlier.insert(earlier.begin(), std::string(record_in(from.type)));
@@ -164,21 +166,39 @@ class Planner {
       const auto old = value::parse(text);
       if (old.ok() && steps.lead(old->type(), *type, lost)) lead = true;
     }
+    if (!is_older_) refuse_unfit(to, steps, earlier, *type);
     if (!lead) return false;
     change(to.path + ": the program's steps make its " + (is_table(to.type) ? "rows" : "values") +
-           " of those in the pool");
+           " from those in the pool");
     plan_.pending = true;
     note_settled(plan_.notes, to.path);
     refuse_lost(to.path, lost);
     return true;
   }
-  // What a step reads must not be given up.
+  // Adds what the program's steps do to the fields of a struct: what they don't decide is as
+  // without them.
+  void stepped(const std::vector<value::Change>& found) {
+    for (const value::Change& one : found)
+      change(one.path + ": " + one.text.substr(0, one.text.find(": ")) +
+             (one.need == value::Need::nothing ? "" : "; the steps decide what becomes of it"));
+  }
+  // A step that no record of the pool goes through, or has gone through, was meant for some: its
+  // struct is not as the pool's. `layouts`: those of the pool's records, the newest first.
+  void refuse_unfit(const LayoutLine& to, const RowSteps& steps,
+                    const std::vector<std::string>& layouts, const value::Type& now) {
+    for (const auto& [from, made] : steps.unfit(layouts, now))
+      refuse(to.path + ": its step from " + from + " to " + made +
+                 " fits no version of this pool, whose newest is " + layouts.front(),
+             "a step reads a struct of the pool as it was, and makes the program's or the next "
+             "step's; take one out that is not needed");
+  }
+  // A field that a step reads must not be in perdure_removed.
   void refuse_lost(const std::string& path, std::vector<std::string>& lost) {
     std::sort(lost.begin(), lost.end());
     lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
     for (const std::string& field : lost)
-      refuse(path + "." + field + ": a step reads it, and perdure_removed gives it up",
-             "take it out of perdure_removed");
+      refuse(path + "." + field + ": a step's struct has it, but perdure_removed lists it",
+             "take it out of perdure_removed: the step decides what becomes of it");
   }
 
   value::MatchedNames match() const {
@@ -192,9 +212,9 @@ class Planner {
     return value::match_names(paths(old_), paths(now_), list);
   }
 
-  // Records of earlier layouts may be in the pool, too: the program must be able to read them.
-  // `to`: the field with the type of its container in the program. `newest`: what changes in
-  // records of the newest layout.
+  // The pool may have records of earlier layouts, too: the program must be able to read them. `to`:
+  // the field, with the type of its container in the program. `newest`: the changes in records of
+  // the newest layout.
   void older_records(const LayoutLine& from, const LayoutLine& to,
                      const std::vector<value::Change>& newest, const RowSteps& steps) {
     const std::string_view after = record_in(to.type);
@@ -220,8 +240,9 @@ class Planner {
           return one.is_new && one.path == path;
         });
       };
-      // Gone in the newest layout and there again: its old values would come back. Not where the
-      // program itself is that earlier version: then this is what it lacks, the other way round.
+      // A field that an earlier layout had, the newest does not have, and the program has again:
+      // the old values would come back. If the program itself is that earlier version, the field is
+      // not new: the program is refused for the fields that it lacks.
       for (const value::Change& one : newest)
         if (!is_older_ && one.is_new && !is_new(found, one.path) &&
             !is_new(found, parent_of(one.path)))
@@ -239,12 +260,12 @@ class Planner {
     if (before.take(old_type) && after.take(new_type) && old_type.empty() && new_type.empty() &&
         from.bytes >= part_bytes * (before.parts.size() + 1))
       return table(from, before, to, after);
-    // Of the container that one was rebuilt to, the size is not known; types that can stay have it.
+    // The size is unknown for a container that was rebuilt; types that can stay have equal sizes.
     if ((from.bytes == to.bytes || from.bytes == unknown_size) &&
         types_.can_stay(from.type, to.type, to.path)) {
       const std::vector<value::Change> found = types_.taken();
-      if (!by_steps(from, to)) records(found);
-      // Steps make the elements of one that is rebuilt; they don't rewrite what it has.
+      by_steps(from, to) ? stepped(found) : records(found);
+      // For a container that is rebuilt, steps make new elements; they don't rewrite the old ones.
       const bool made = !rebuilt_type(to.type).empty();
       older_records(from, to, found, made ? RowSteps({}, {}) : RowSteps(migrate_.steps, to.path));
       return copy(from.at, to.at, to.bytes);
@@ -252,7 +273,7 @@ class Planner {
     (void)types_.taken();
     if (const std::string_view made = rebuilt_type(from.type); !made.empty()) {
       if (is_older_) return refuse(to.path + ": a later version has rebuilt it", rebuilt_since);
-      change(to.path + ": it is rebuilt, what was before is gone");
+      change(to.path + ": rebuilding is finished, the old container is gone");
       return field({from.path, std::string(made), from.at, unknown_size}, to);
     }
     for (const Rebuild& one : rebuilds_)
@@ -260,7 +281,7 @@ class Planner {
     if (const std::string_view was = retired_type(to.type); !was.empty()) {
       const bool same = (from.bytes == to.bytes || from.bytes == unknown_size) &&
                         types_.can_stay(from.type, was, to.path);
-      (void)types_.taken();  // records are freed as they lie
+      (void)types_.taken();  // records are freed by their own layouts
       if (same) {
         change(to.path + ": retired, its elements are freed");
         plan_.pending = true;
@@ -289,7 +310,7 @@ class Planner {
                  "update");
   }
 
-  // A container that is made of the pool's, unless that is another one.
+  // Plans to rebuild a container from the pool's. Returns false if the pool has another container.
   bool rebuild(const LayoutLine& from, const LayoutLine& to, const Rebuild& one) {
     const bool same_size = from.bytes == one.before_bytes || from.bytes == unknown_size;
     const bool stays = same_size && types_.can_stay(from.type, one.before, to.path);
@@ -341,8 +362,8 @@ class Planner {
       refuse(to.path + ": the pool has rows " + before.row + ", the program " + after.row,
              rebuilt_advice);
     const std::vector<value::Change> found = types_.taken();
-    const bool stepped = by_steps(from, to);
-    if (!stepped) records(found);
+    const bool by_step = by_steps(from, to);
+    by_step ? stepped(found) : records(found);
     older_records(from, to, found, RowSteps(migrate_.steps, to.path));
     const std::string& key = after.parts.front();
     if (before.parts.front() != types_.part_in_pool(before, after, key))
@@ -358,6 +379,10 @@ class Planner {
       other_parts =
           other_parts || std::find(before.parts.begin(), before.parts.end(),
                                    types_.part_in_pool(before, after, one)) == before.parts.end();
+    // When a row is read, its struct says which step it needs: one table of each can wait.
+    const bool late =
+        by_step && migrate_.lazy && !other_parts && late_rows_.insert(std::string(after.row)).second;
+    if (late) plan_.lazy.push_back(to.path);
     for (std::size_t i = 0; i < after.parts.size(); ++i) {
       const std::string part = types_.part_in_pool(before, after, after.parts[i]);
       const std::string was =
@@ -373,12 +398,11 @@ class Planner {
         refuse(to.path + ": the members of '" + after.parts[i] + "' have other types",
                rebuilt_advice);
       const std::uint64_t place = to.at + part_bytes * (i + 1);
-      // "unique a+b", and maybe ":" and their types.
+      // "unique a+b", which ":" and the types of the members may follow.
       const std::string& mine = after.parts[i];
       const std::string members = mine.substr(0, mine.find(':')).substr(mine.find(' ') + 1);
       const bool is_unique = i == 0 || part.starts_with("unique ");
-      if (at == before.parts.end() ? was == part
-                                   : stepped && is_unique && (!migrate_.lazy || other_parts))
+      if (at == before.parts.end() ? was == part : by_step && is_unique && !late)
         plan_.parts.push_back({from.at, to.at, to.path + "." + members, is_unique});
       if (at != before.parts.end()) {
         copy(from.at + part_bytes * static_cast<std::uint64_t>(at - before.parts.begin() + 1),
@@ -388,7 +412,6 @@ class Planner {
         plan_.pending = true;
       }
     }
-    if (stepped && migrate_.lazy && !other_parts) plan_.lazy.push_back(to.path);
     for (const std::string& part : before.parts) {
       const auto there = [&](const std::string& name) {
         return std::any_of(after.parts.begin(), after.parts.end(), [&](const std::string& one) {
@@ -396,7 +419,7 @@ class Planner {
         });
       };
       if (there(part) || there(std::string(dropped_word) + part)) continue;
-      // Nothing is in it: the program that dropped it has freed its entries.
+      // It is empty: the program that dropped it has freed its entries.
       if (part.starts_with(dropped_word))
         change(to.path + ": " + part + " is gone");
       else
@@ -426,7 +449,7 @@ class Planner {
              "perdure_renamed");
   }
 
-  // Nothing is new, gone or of another type: but fields may lie elsewhere.
+  // No field is new, gone or of another type, but fields may have other offsets.
   void moved() {
     for (const Move& move : plan_.moves)
       if (move.from != move.to) return change("fields are in another order");
@@ -440,6 +463,7 @@ class Planner {
   const LayoutHistory history_;
   const bool is_older_;  ///< the pool had the program's layout before
   Plan plan_;
+  std::set<std::string> late_rows_;  ///< the row structs of plan_.lazy
 };
 
 /// A layout text without names: each path is the number of its line.
@@ -466,7 +490,7 @@ std::string path_at(const RootType& root, std::uint64_t at) {
 Plan make_plan(const pool::CatalogContents& catalog, const RootType& program,
                const Migration& migrate, std::size_t newest) {
   const std::string &text = program.text(), &pool = catalog.layouts[newest];
-  // The usual opening: there is nothing that could differ, and no records of earlier versions.
+  // The usual opening: the layout is the program's, and there are no records of earlier versions.
   const bool is_first = newest + 1 == catalog.layouts.size() && migrate.steps.empty();
   if (pool == text && (is_first || program.field_names.empty())) return {};
   if (migrate.renamed_fields || program.field_names.empty()) {
@@ -481,9 +505,9 @@ Plan make_plan(const pool::CatalogContents& catalog, const RootType& program,
     }
   }
   Plan plan = Planner(catalog, newest, program, migrate).make();
-  // What differs is no root field: the texts of structs behind pointers that nothing leads to.
+  // No field of the root differs, so only structs behind pointers that no field has do.
   if (plan.same() && pool != text)
-    plan.said.changes.emplace_back("the layout is written in another way");
+    plan.said.changes.emplace_back("the layout text differs only in structs that no field uses");
   return plan;
 }
 

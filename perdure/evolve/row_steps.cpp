@@ -7,6 +7,7 @@
 
 #include "perdure/api/plan.hpp"
 #include "perdure/value/convert.hpp"
+#include "perdure/value/parse.hpp"
 #include "perdure/value/record.hpp"
 #include "perdure/value/scratch.hpp"
 #include "perdure/value/shapes.hpp"
@@ -29,7 +30,7 @@ RowSteps::RowSteps(const std::vector<MigrationStep>& all, std::string_view table
     if (one.table == table) steps_.push_back(&one);
 }
 
-// Null: none is needed, or none leads on.
+// The next step for rows of type `from`. Null if none is needed, or none leads on.
 const MigrationStep* RowSteps::next(const Type& from, const Type& to) const {
   if (from.shape == to.shape) return nullptr;
   for (const MigrationStep* one : steps_)
@@ -59,6 +60,33 @@ bool RowSteps::lead(const Type& from, const Type& to, std::vector<std::string>& 
   return false;  // the steps lead in a circle
 }
 
+std::vector<std::pair<std::string, std::string>> RowSteps::unfit(
+    const std::vector<std::string>& layouts, const Type& to) const {
+  std::vector<const MigrationStep*> fit;
+  for (const std::string& text : layouts) {
+    const auto from = value::parse(text);
+    std::vector<std::string> lost;
+    if (!from.ok() || !lead(from->type(), to, lost)) continue;
+    const Type* at = &from->type();
+    for (const MigrationStep* one = next(*at, to); one != nullptr; one = next(*at, to)) {
+      fit.push_back(one);
+      at = one->now;
+    }
+  }
+  // What a step made may be the newest layout, or have become that one.
+  const auto newest = value::parse(layouts.front());
+  const auto is_past = [&](const MigrationStep& one) {
+    std::vector<std::string> lost;
+    return newest.ok() &&
+           (by_itself(*one.now, newest->type()) || lead(*one.now, newest->type(), lost));
+  };
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const MigrationStep* one : steps_)
+    if (std::find(fit.begin(), fit.end(), one) == fit.end() && !is_past(*one))
+      texts.emplace_back(value::text_of(*one->before), value::text_of(*one->now));
+  return texts;
+}
+
 void RowSteps::given_up(const Type& before, const Type& now, std::vector<std::string>& lost) {
   for (const value::Part& part : before.parts)
     if (std::find(now.removed.begin(), now.removed.end(), part.name) != now.removed.end())
@@ -80,7 +108,7 @@ void RowSteps::read(value::Reader& tx, const Type& type, const value::record* fr
   const Type* at = value::shapes::find(shape);
   std::unique_ptr<value::Scratch> scratch;
   value::Reader* reader = &tx;
-  // They may lead in a circle for a layout that lead() was not asked about.
+  // The steps may lead in a circle for a layout for which lead() was not called.
   std::size_t n = 0;
   for (const MigrationStep* one = next(*at, type); one != nullptr; one = next(*at, type)) {
     if (++n > steps_.size())

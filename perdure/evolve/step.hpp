@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// step(): a function that makes the rows of version 2 of a table from those of version 1.
+// step(): declares a function that makes the rows of version 2 of a table from those of version 1.
 //
 //     options.migrate.steps = {perdure::step<v1::User, User>("users",
 //         [](const v1::User& before, User& now) { now.first = before.name; })};
 //
-// Thread safety: compile time, and values.
+// Thread safety: step() may be called by any thread; it makes a value.
 #pragma once
 
 #include <memory>
@@ -17,13 +17,13 @@
 
 namespace perdure {
 
-/// A step for Migration::steps. `f(const Before&, Now&)` is called for each row of the table that
-/// an earlier version wrote. The fields of `now` that Before has under the same name, or under the
-/// one that Now's perdure_renamed lists, and in a type that becomes theirs by itself, have their
-/// values; the others have their initialisers'. It is called more than once for one row: before the
-/// switch for each unique member, and again after a crash or a conflict. It must depend on the row
-/// alone. What it throws ends the opening: before the switch, nothing was changed; after it, the
-/// next opening goes on.
+/// Makes a step for Migration::steps. `f(const Before&, Now&)` is called for each row of the table
+/// that an earlier version wrote. When it is called, a field of `now` already has its value if
+/// Before has a field with the same name, or with the former name in Now's perdure_renamed, whose
+/// type can be converted without a step; the other fields have the values of their initialisers. f
+/// may be called more than once for a row: before the switch for each unique member, and again
+/// after a crash or a conflict. So it must depend on the row alone. If it throws, the opening ends:
+/// before the switch nothing was changed, and after it the next opening continues.
 template <class Before, class Now, class F>
 [[nodiscard]] MigrationStep step(std::string table, F f) {
   return {std::move(table),

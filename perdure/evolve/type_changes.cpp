@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view record_word = "rec<", table_word = "table<";
 
-// Where a word begins, not within another one.
+// The position of a word in a text, not as a part of another word.
 bool begins_word(std::string_view text, std::size_t at) {
   if (at == 0) return true;
   const char c = text[at - 1];
@@ -84,7 +84,7 @@ bool TypeChanges::can_stay(std::string_view x, std::string_view y, const std::st
 }
 
 bool TypeChanges::same_struct(std::string_view x, std::string_view y) {
-  // Assumed while it is compared: a struct may lead to itself.
+  // Taken as true while the structs are compared, since a struct may lead to itself.
   const auto [found, added] = known_.try_emplace({std::string(x), std::string(y)}, true);
   if (!added) return found->second;
   const auto a = before_.behind.find(x), b = now_.behind.find(y);
@@ -99,7 +99,7 @@ bool TypeChanges::same_struct(std::string_view x, std::string_view y) {
   return same;
 }
 
-// Whether one struct's records can be read as the other's, whatever that needs.
+// Whether records of one struct correspond to those of the other, whatever steps that needs.
 bool TypeChanges::struct_changes(std::string_view before, std::string_view now,
                                  const std::string& path) {
   if (before == now) return true;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TypeChanges: whether the objects of one version of a program can stay where they are as those of
-// another one.
+// TypeChanges: whether the objects of one version of a program can stay in place as objects of
+// another version.
 //
-// They can if the types of both are the same text, but for the structs that are records (rec<...>,
-// and the rows of tables): a record says itself with which layout it was written, so these may
-// differ in what value::compare() allows. Structs behind pointers have numbers, which may be others
-// in the other text.
+// They can if both types have the same text, except for structs that are records (rec<...>, and the
+// rows of tables). Each record says with which layout it was written, so these structs may differ
+// as value::compare() allows. Structs behind pointers have numbers, which may differ in the two
+// texts.
 // Thread safety: none; an object belongs to one call. Errors: std::bad_alloc.
 #pragma once
 
@@ -29,13 +29,13 @@ class TypeChanges {
               const std::vector<const value::Type*>& records)
       : before_(before), now_(now), records_(records) {}
 
-  /// Whether objects of type `x` in the pool can stay as objects of the program's type `y`. What
-  /// changed in records is in taken(), each with a path that begins with `path`; where it has a
-  /// need, they can't.
+  /// Whether objects of type `x` in the pool can stay as objects of the program's type `y`, except
+  /// for changes in records. taken() returns these, each with a path that begins with `path`; a
+  /// change with a need other than `nothing` does not allow the records to stay.
   bool can_stay(std::string_view x, std::string_view y, const std::string& path);
-  /// The same of the rows of two tables.
+  /// The same for the rows of two tables.
   bool rows_can_stay(std::string_view x, std::string_view y, const std::string& path);
-  /// What the calls before found; empty from then on.
+  /// Returns the changes in records that the calls so far have found, and forgets them.
   [[nodiscard]] std::vector<value::Change> taken() { return std::exchange(changes_, {}); }
 
   /// The types of the program's records and rows.
@@ -44,8 +44,8 @@ class TypeChanges {
   [[nodiscard]] const value::Type* of_program(std::string_view text) const;
   /// A part of the program's table, with the names that the members have in the pool's rows.
   std::string part_in_pool(const TableText& before, const TableText& now, const std::string& part);
-  /// Whether the members of a part, as part_in_pool() returned it, lie in both rows in one way.
-  /// `now_part` is the part itself.
+  /// Whether the members of a part have the same types in both rows. `part`, in the pool's table,
+  /// comes from part_in_pool(); `now_part` is the part in the program's table.
   bool same_members(const TableText& before, const std::string& part, const TableText& now,
                     const std::string& now_part);
 

@@ -23,8 +23,7 @@ std::size_t array_at(std::string_view type) {
   return type.ends_with(']') ? type.rfind('[') : std::string_view::npos;
 }
 
-/// The size of what a type part, an array or a struct held whole takes; 0 where its text does not
-/// say it.
+/// The size of a part, an array or a struct that is held whole; 0 if its text does not say it.
 std::uint64_t size_of(std::string_view type) {
   if (const auto array = array_at(type); array != std::string_view::npos)
     return size_of(type.substr(0, array)) * number_at(type, array + 1);
@@ -34,7 +33,7 @@ std::uint64_t size_of(std::string_view type) {
   return type.starts_with('{') && end != std::string_view::npos ? number_at(type, end + 1) : 0;
 }
 
-/// Whether there may be more than numbers in a type.
+/// Whether a type may contain more than numbers.
 bool may_lead(std::string_view type) { return type.find_first_of("</") != std::string_view::npos; }
 
 }  // namespace
@@ -47,7 +46,7 @@ void each_type_part(std::string_view type, std::uint64_t at, std::uint64_t end,
     const std::uint64_t n = number_at(type, array + 1), size = size_of(element);
     for (std::uint64_t i = 0; i < n && (i == 0 || at < end); ++i, at += size) {
       each_type_part(element, at, end, f);
-      if (size == 0) return;  // a container: the first one stands for all
+      if (size == 0) return;  // an array of containers: the first one stands for all
     }
     return;
   }
@@ -97,7 +96,7 @@ void refuse_pointers_into_root(Plan& plan, std::string_view layout, const std::b
     return value;
   };
   const auto refuse = [&](const std::string& what, const char* advice) {
-    if (!plan.refused.empty() && plan.refused.back() == what) return;  // of the same array
+    if (!plan.refused.empty() && plan.refused.back() == what) return;  // the same array's
     plan.refused.push_back(what);
     plan.said.refusals.push_back(what + " (" + advice + ")");
   };

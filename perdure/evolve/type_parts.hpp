@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a root field's type consists of, by its text: the elements of arrays and the fields of
-// structs that are held whole.
+// Splits the type of a root field, given as text, into its parts: the elements of arrays and the
+// fields of structs that are held whole.
 //
 // Thread safety: pure functions over their arguments.
 #pragma once
@@ -18,7 +18,7 @@ namespace perdure::detail {
 void each_type_part(std::string_view type, std::uint64_t at, std::uint64_t end,
                     const std::function<void(std::string_view type, std::uint64_t at)>& f);
 
-/// Whether objects of a type own heap blocks, or may: a container, a hook, a type of the program
+/// Whether objects of a type may own heap blocks: a container, a hook, or a type of the program
 /// that states its layout as containers do ("name/1").
 [[nodiscard]] bool owns_blocks_by_text(std::string_view type);
 

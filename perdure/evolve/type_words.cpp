@@ -12,21 +12,21 @@ namespace {
 constexpr std::string_view retired_word = "retired<", rebuilt_word = "rebuilt<",
                            table_word = "table<", record_word = "rec<";
 
-/// The bytes of a number of this type; 0: it is none.
+/// The size of a number of this type; 0 if the type is no number.
 std::uint64_t number_bytes(std::string_view type) {
   for (const std::string_view one : {"u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"})
     if (type == one) return std::strtoull(std::string(one.substr(1)).c_str(), nullptr, 10) / 8;
   return type == "f32" ? 4 : type == "f64" ? 8 : 0;
 }
 
-/// The struct's text at the beginning of `text`; empty where there is none.
+/// The struct at the beginning of `text`; empty if it begins with none.
 std::string_view struct_at(std::string_view text) {
   std::string_view rest = text;
   if (!value::parse_front(rest)) return {};
   return text.substr(0, text.size() - rest.size());
 }
 
-/// How much deeper a type's text is behind a character.
+/// By how much a character changes the depth of nesting in a type's text.
 int deeper(char c) { return c == '{' || c == '<' ? 1 : c == '}' || c == '>' ? -1 : 0; }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a root field's type is, by its text.
+// Answers questions about the type of a root field, given as text.
 //
 // Thread safety: pure functions over their arguments. Errors: std::bad_alloc.
 #pragma once
@@ -12,23 +12,24 @@
 
 namespace perdure::detail {
 
-/// Whether a number may become another one by itself.
+/// Whether one number type is converted to another without a step.
 [[nodiscard]] bool widens(const LayoutLine& from, const LayoutLine& to);
-/// A type without the numbers of structs.
+/// The text of a type without the numbers of structs ("#1").
 [[nodiscard]] std::string without_numbers(std::string_view type);
 /// Whether a type is a table.
 [[nodiscard]] bool is_table(std::string_view type);
-/// The container that is retired; empty for other types.
+/// The container in "retired<...>"; empty for other types.
 [[nodiscard]] std::string_view retired_type(std::string_view type);
-/// The container that one is rebuilt to, A of "rebuilt<A,B>"; empty for other types.
+/// The new container, A of "rebuilt<A,B>"; empty for other types.
 [[nodiscard]] std::string_view rebuilt_type(std::string_view type);
-/// rebuilt_type(), or the type itself: whose elements are there once no work is pending.
+/// rebuilt_type(), or the type itself if it is not rebuilt: the container that has the elements
+/// once no work is pending.
 [[nodiscard]] std::string_view made_of(std::string_view type);
 /// Whether a container has elements that can be copied to another one.
 [[nodiscard]] bool can_be_rebuilt(std::string_view type);
-/// The struct of a container's records: of the rows of a table, or of values that are records, as
-/// those of "map<u64,rec<{...}24>,15>/1" are; of one that is rebuilt, that of what is made. Empty
-/// where it has none, or may have several.
+/// The struct of a container's records: the rows of a table, or values that are records, as in
+/// "map<u64,rec<{...}24>,15>/1". For a container that is rebuilt, that of the new container. Empty
+/// if there is none, or may be several.
 [[nodiscard]] std::string_view record_in(std::string_view type);
 
 }  // namespace perdure::detail

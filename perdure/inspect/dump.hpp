@@ -72,7 +72,7 @@ class Dump {
   std::vector<std::string> damage_;
 };
 
-/// Whether lines() writes one line for each of its elements.
+/// Whether lines() writes one line for each element of a field of this type.
 [[nodiscard]] bool has_elements(const Layout& type) noexcept;
 
 /// The name of a member in a document: its number where it has no name.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// JsonReader: reads JSON piece by piece, so that a document of any size takes little memory.
+// JsonReader: reads JSON token by token, so that the memory it takes does not depend on the
+// document's size.
 //
-// Numbers stay text: the type that they are read for says what they mean, so no digit is lost.
+// Numbers stay text, so that no digit is lost: the caller converts them to the type that it needs.
 // Documents may follow each other, as in JSON lines.
 // Thread safety: none.
 #pragma once
@@ -16,7 +17,8 @@
 
 namespace perdure::inspect {
 
-/// Bytes of their hexadecimal digits; returns false where `hex` is none, and out is then undefined.
+/// Converts hexadecimal digits to bytes. Returns false if `hex` is not such digits; `out` is then
+/// undefined.
 [[nodiscard]] bool bytes_of_hex(std::string_view hex, std::string& out);
 
 class JsonReader {
@@ -30,16 +32,16 @@ class JsonReader {
     end_array,
     key,  ///< the name of an object's next member
     string,
-    number,   ///< its text as it stands there
+    number,   ///< text() has it as it stands in the document
     literal,  ///< true, false or null
-    end,      ///< of all documents
+    end,      ///< the end of all documents
   };
 
-  /// `name`: of the document, for messages.
+  /// `name`: the name of the document, for messages.
   JsonReader(Source source, std::string name)
       : source_(std::move(source)), name_(std::move(name)) {}
 
-  /// Reads the next token. Throws error(invalid) where the text is no JSON, and what the source
+  /// Reads the next token. Throws error(invalid) if the text is not JSON, and what the source
   /// throws.
   Token next();
   /// The token that next() will return.
@@ -47,23 +49,23 @@ class JsonReader {
   /// The text of the last token: a key's or string's bytes, a number, a literal.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
-  /// Whether the next token is this one; it is read then.
+  /// Returns whether the next token is this one, and reads it if so.
   [[nodiscard]] bool take(Token token);
-  /// Whether the next token is null; it is read then.
+  /// Returns whether the next token is null, and reads it if so.
   [[nodiscard]] bool take_null();
-  /// Passes over the next value.
+  /// Skips the next value.
   void skip();
 
-  /// Throws error(invalid): the line, what was found there, what was expected.
+  /// Throws error(invalid) with the line, and with what was found there and what was expected.
   [[noreturn]] void wrong(const std::string& found, std::string_view expected) const;
-  /// What the last token is, for a message.
+  /// Describes the last token, for a message.
   [[nodiscard]] std::string shown() const;
   /// How many bytes were read.
   [[nodiscard]] std::uint64_t position() const noexcept { return before_ + at_; }
 
  private:
   static constexpr std::size_t deepest = 1000;
-  [[nodiscard]] int byte();  ///< the next byte, which stays; -1 at the end
+  [[nodiscard]] int byte();  ///< the next byte, without reading it; -1 at the end
   int after_space();
   Token read();
   Token value(int first);

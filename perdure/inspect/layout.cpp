@@ -21,7 +21,7 @@ const Layout* Tree::record(std::uint64_t shape) const {
 void Tree::add_records(std::string_view text) {
   try {
     Tree other = read_layout(text, "");
-    // The nodes of a deque stay where they are when it is moved.
+    // Moving a deque does not move its nodes.
     records_.merge(other.records_);
     others_.push_back(std::move(other.nodes_));
   } catch (const error& e) {

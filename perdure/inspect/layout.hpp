@@ -138,11 +138,11 @@ class Tree {
   /// The part of the root with this name or number; "meta.next" is a part of a part. Throws
   /// error(not_found), with the names that there are.
   [[nodiscard]] Member field(std::string_view path) const;
-  /// The struct that a record of this shape is: one of this text, or of one that was added. Null
-  /// where there is none. Valid as long as the tree.
+  /// The struct with this shape, from this text or one that add_records() has added; null if there
+  /// is none. Valid as long as the tree.
   [[nodiscard]] const Layout* record(std::uint64_t shape) const;
-  /// Adds the records of another version's layout text. What is damaged in it is left out. Throws
-  /// std::bad_alloc.
+  /// Adds the records of another version's layout text. Damaged parts of the text are left out.
+  /// Throws std::bad_alloc.
   void add_records(std::string_view text);
 
  private:
@@ -154,8 +154,8 @@ class Tree {
   std::vector<std::deque<Layout>> others_;  ///< of other versions
 };
 
-/// Whether a value of this layout lies as the bytes of its C++ object: numbers, and structs and
-/// arrays of them. Its text must have the names of a tuple's fields.
+/// Whether a value of this layout is stored as the bytes of its C++ object: numbers, and structs
+/// and arrays of numbers. REQUIRES: the text has the names of a tuple's fields.
 [[nodiscard]] bool is_bytes_alone(const Layout& value) noexcept;
 
 /// Reads the layout text of a root object and the names of its fields, which may be missing or cut;

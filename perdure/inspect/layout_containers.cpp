@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TreeReader: the types of containers, and the maps that some of them are made of.
+// TreeReader: the types of containers, and of the maps inside some of them.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -142,7 +142,7 @@ Layout* TreeReader::settle(Layout& made) {
   if (made.is_btree() && made.count < 4) return nullptr;
   if (made.is_hashed() && (made.count & (made.count - 1)) != 0) return nullptr;
   if (made.kind == Kind::box && made.element().kind == Kind::pointer) {
-    // A box owns what its text names by a pointer.
+    // A box owns the object, which its text names as a pointer does.
     Layout& owned = tree_.nodes_.emplace_back(made.element());
     if (owned.parts.empty()) return nullptr;
     owned.kind = Kind::owned;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // TreeReader: the lines of a layout text, "path: type @offset size", and the structs that they
-// make.
+// describe.
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -82,7 +82,7 @@ Tree TreeReader::read(std::string_view text) {
     names_.close();
     from = to;
   }
-  // A text that is cut may lack the lines of a struct: what its pointers lead to is unknown.
+  // A text that is cut may lack the lines of a struct. What pointers to it lead to is then unknown.
   for (Layout* target : tree_.definitions_)
     if (target->parts.empty()) target->kind = Kind::unknown, target->leads = true;
   return std::move(tree_);
@@ -146,7 +146,7 @@ void TreeReader::fill(Layout& structure, std::vector<LayoutLine> lines, std::siz
 Layout& TreeReader::field(const LayoutLine& line) {
   Layout& type = whole(line.type);
   if (type.size == line.size) return type;
-  if (type.size != 0) {  // another version of what this build knows
+  if (type.size != 0) {  // another version of a type that this build knows
     Layout& other = unknown(line.type);
     other.size = line.size;
     return other;

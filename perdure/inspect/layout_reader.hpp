@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TreeReader, which reads a layout text, and its parts. Not for other files.
+// TreeReader, which reads a layout text, and its parts. Only for the files layout_*.cpp.
 //
 // Thread safety: none; they belong to one call.
 #pragma once
@@ -88,9 +88,9 @@ class Geometry {
 /// certain.
 [[nodiscard]] bool place_nodes(Layout& container);
 
-/// Throws error(corrupt): a layout text with `found` in it.
+/// Throws error(corrupt) for a layout text with `found` in it.
 [[noreturn]] void wrong_layout(std::string_view found, std::string_view expected);
-/// A number of a layout text. Throws error(corrupt).
+/// Reads a number of a layout text. Throws error(corrupt) if it is none.
 [[nodiscard]] std::uint64_t layout_number(std::string_view text);
 
 /// One line of a layout text.
@@ -117,11 +117,11 @@ class TreeReader {
     return made;
   }
   Layout& definition(std::uint64_t which);
-  /// Gives a structure the fields of lines whose paths have the same first `depth` numbers. `base`
-  /// is where it lies in what the offsets count from.
+  /// Adds to a structure the fields of `lines`, whose paths have the same first `depth` parts.
+  /// `base` is the structure's offset in the object from whose beginning the lines' offsets count.
   void fill(Layout& structure, std::vector<LayoutLine> lines, std::size_t depth,
             std::uint64_t base);
-  /// The type of a line, which says its size.
+  /// The type of a line, with the size that the line states.
   Layout& field(const LayoutLine& line);
   Layout& whole(std::string_view text);
   Layout& unknown(std::string_view text);
@@ -141,50 +141,51 @@ class TreeReader {
   void skip();
   Layout& type(unsigned depth);
   Layout& array(const Layout& element, std::uint64_t n);
-  /// The type at the beginning of the text; null where it is none that this build knows.
+  /// The type at the beginning of the text; null if this build does not know it.
   Layout* known(unsigned depth);
   Layout* plain(std::string_view word);
   Layout& address(Kind kind);
-  /// A structure; null where it is not one of the forms {name:type@n,...}size, {type@n,...}size.
+  /// A structure; null if it has neither the form {name:type@n,...}size nor {type@n,...}size.
   Layout* structure(unsigned depth);
   Layout* generic(std::string_view word, unsigned depth);
-  /// Places what lies behind an optional's or variant's byte.
+  /// Sets the offsets of the parts behind an optional's or variant's byte.
   Layout* tagged(Layout& type);
   Layout* time(std::string_view word);
   Layout* pointer(unsigned depth);
   Layout* container(std::string_view word, unsigned depth);
-  /// A number as the containers' own parts have it.
+  /// The type of a number that is a container's own part.
   Layout& number_type(std::uint64_t bytes, value::Number number = value::Number::unsigned_integer);
-  /// The order of a priority_queue; that of other classes, of structs and of floating point, where
-  /// std::less does not order NaN, is not known.
+  /// Sets the order of a priority_queue, if it is known: not for other classes of order, for
+  /// structs, or for floating point, since std::less does not order NaN.
   static void priority(Layout& queue, std::string_view order);
   /// multimap.hpp: the next number, and a map of (key, number).
   Layout* multimap(Layout& made);
   /// deque.hpp: begin, end, and a map from blocks' numbers to their addresses.
   Layout* deque(Layout& made);
-  /// hooked_list<hook's offset/element's size>/1: its text does not say what its elements are.
+  /// hooked_list<hook's offset/element's size>/2: its text does not say what its elements are.
   Layout* hooked_list();
-  /// A map whose key may be null: one whose place is not certain.
+  /// A map. `key` may be null, if its offset is not certain.
   Layout* map_of(const Layout* key, const Layout& value, std::uint64_t entries,
                  Kind kind = Kind::map);
-  /// The image of a tuple of these, `numbered`: and of a number. Null where its places are not
-  /// certain: a struct that lies as its bytes may lie in another way in an image.
+  /// The image of a tuple of these types; `numbered`: with a number behind them. Null if the
+  /// offsets are not certain: a struct that is stored as its bytes may have another layout in an
+  /// image.
   Layout* tuple(const std::vector<const Layout*>& types, bool numbered = true);
-  /// Whether a type lies in an image as it does as a key of its own: a struct's numbers lie at
-  /// their alignment in both.
+  /// Whether a type has the same layout in an image as on its own as a key: a struct's numbers lie
+  /// at their alignment in both.
   static bool same_in_image(const Layout& type);
-  /// Gives a container its size and the places in its nodes.
+  /// Sets a container's size and the offsets in its nodes.
   Layout* settle(Layout& made);
   /// table<{...}n,key name,index name,...>/1: table_parts.hpp.
   Layout* table(unsigned depth);
   /// The types of "a+b": members of a row.
   static bool members_of(const Layout& row, std::string_view names,
                          std::vector<const Layout*>& types);
-  /// Replaces members' types by those of a text with marks: that of one member; of several, the
-  /// marks of all are given to each, so that none is taken for ordered or hashed by its parts.
+  /// Replaces the types of members by those of a text with marks. If there are several members,
+  /// each gets the marks of all, so that none is taken to be ordered or hashed by its parts.
   void mark(std::vector<const Layout*>& members, std::string_view text, unsigned depth);
-  /// The map of a table's part: of the member, or of a tuple of several; an index's with the row's
-  /// number behind them.
+  /// The map of a table's part. Its key is the member, or a tuple of several; in an index the row's
+  /// number follows.
   Layout* part_map(std::string_view word, std::vector<const Layout*> members, const Layout& row);
 
   Tree tree_;

@@ -24,7 +24,7 @@ Layout* TreeReader::table(unsigned depth) {
     const auto end = std::min(left_.find_first_of(":,>"), left_.size());
     const std::string_view part = left_.substr(0, end);
     left_.remove_prefix(end);
-    // The members' types follow where one has an order or a hash of its own.
+    // The members' types follow if one of them has an order or a hash of its own.
     std::string_view marks;
     if (take(':')) {
       const std::string_view from = left_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TreeReader: the types of values, by descent: one call for each level of the text, which is
-// bounded.
+// TreeReader: the types of values, by recursive descent. The number of levels in a text is bounded.
 #include <algorithm>
 #include <utility>
 
@@ -47,7 +46,7 @@ Layout& TreeReader::type(unsigned depth) {
     left_ = begin;
     skip();
     found = &unknown(begin.substr(0, begin.size() - left_.size()));
-    if (take('!')) {  // a class of its bytes alone
+    if (take('!')) {  // a class that states its layout: only its bytes are known
       const auto bytes = take_number();
       found->size = bytes.value_or(0);
       found->align = bytes ? std::min<std::uint64_t>(*bytes & (~*bytes + 1), 8) : 1;
@@ -57,7 +56,7 @@ Layout& TreeReader::type(unsigned depth) {
   }
   while (take('[')) {
     const auto n = take_number();
-    if (!n || !take(']')) return *found;  // whole() sees that something is left
+    if (!n || !take(']')) return *found;  // whole() notices the rest of the text
     found = &array(*found, *n);
   }
   if (found->text.empty()) found->text = begin.substr(0, begin.size() - left_.size());
@@ -68,7 +67,7 @@ Layout& TreeReader::array(const Layout& element, std::uint64_t n) {
   Layout& type = make(Kind::array);
   type.count = n;
   type.parts.push_back({{}, &element, 0});
-  if (element.size == 0) {  // where its elements lie can't be told
+  if (element.size == 0) {  // the offsets of its elements are unknown
     type.kind = Kind::unknown;
     type.exact = false;
     type.leads = element.leads;
@@ -140,7 +139,7 @@ Layout* TreeReader::structure(unsigned depth) {
     const Member& part = type.parts[i];
     if (part.at > type.size || part.type->size > type.size - part.at) return nullptr;
     if (part.type->size == 0 && part.type->kind == Kind::unknown && next > part.at) {
-      // Its size is not said: it is at most what there is up to the next field.
+      // The text does not say its size, which is at most the bytes up to the next field.
       auto& unsized = const_cast<Layout&>(*part.type);
       unsized.size = next - part.at;
     }
@@ -196,7 +195,7 @@ Layout* TreeReader::generic(std::string_view word, unsigned depth) {
     Layout& inner = type(depth + 1);
     return take('>') ? &inner : nullptr;
   }
-  if (word == "rebuilt") {  // rebuilt.hpp: what is made, and what it is made of
+  if (word == "rebuilt") {  // rebuilt.hpp: the new container and the old one
     const Layout& now = type(depth + 1);
     if (!take(',')) return nullptr;
     const Layout& before = type(depth + 1);
@@ -228,7 +227,7 @@ Layout* TreeReader::generic(std::string_view word, unsigned depth) {
 Layout* TreeReader::tagged(Layout& type) {
   type.size = 0, type.align = 1, type.leads = false;
   for (const Member& part : type.parts) {
-    if (!part.type->exact) return nullptr;  // its place can't be told
+    if (!part.type->exact) return nullptr;  // its offset is unknown
     type.align = std::max(type.align, part.type->align);
     type.size = std::max(type.size, part.type->size);
     type.leads = type.leads || part.type->leads;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Loader: builds what a Dump wrote, from the layout alone: blocks of values, nodes of containers,
-// indexes of tables.
+// Loader: builds a pool's data from the output of Dump and the layout text alone: blocks of values,
+// nodes of containers, indexes of tables.
 //
-// A container's entries come in its own order, so trees are built from their leaves upwards, and a
-// hash_map gets such segments that a walk meets its entries in that order again. What the program
-// could have built otherwise (the positions of a deque, how full nodes are, numbers of rows that
-// the dump does not show) is chosen here. The caller checks the result (find_blocks) before anybody
-// uses it: an order that the layout knows, and the agreement of rows and indexes, are seen there.
-// Memory: 16 bytes per entry of one hash_map, 8 per entry of one rb_tree, 16 per row of one table,
-// and the keys of one of its indexes; what pointers and hooks lead to, by 40 bytes each.
-// Thread safety: one thread. Errors: error(invalid) with the line and the field where the dump does
-// not fit the layout; those of the store.
+// A dump has a container's entries in the container's order. So trees are built from their leaves
+// upwards, and a hash_map gets the segments with which a walk visits its entries in the same order.
+// The Loader chooses what a dump does not contain: the positions of a deque, how full nodes are,
+// and numbers of rows. The caller must check the result (find_blocks) before a program uses it.
+// That check finds entries out of order, where the layout tells the order, and rows and indexes
+// that disagree. Memory: 16 bytes per entry of one hash_map, 8 per entry of one rb_tree, 16 per row
+// of one table, and the keys of one of its indexes; 40 bytes for each object that a pointer or a
+// hook leads to.
+// Thread safety: one thread. Errors: error(invalid) with the line and the field if the dump does
+// not fit the layout, and those of the store.
 #pragma once
 
 #include <cstddef>
@@ -29,11 +30,12 @@
 
 namespace perdure::inspect {
 
-/// Why pools of this layout can't be loaded, each with the name of its field; empty where they can:
-/// untyped pointers, types that are only named, keys that are hashed by a function of the program.
+/// Returns why pools of this layout can't be loaded, each reason with the name of its field; empty
+/// if they can. Reasons are untyped pointers, types of which the layout has only the name, and keys
+/// that are hashed by a function of the program.
 [[nodiscard]] std::vector<std::string> refusals_of(const Tree& tree);
 
-/// The size of the root object: sizeof the program's root type.
+/// The size of the root object, which is sizeof of the program's root type.
 [[nodiscard]] std::uint64_t root_bytes(const Tree& tree) noexcept;
 
 class LoadEntries;
@@ -41,7 +43,7 @@ class TableEntries;
 
 class Loader {
  public:
-  /// `progress`: called now and then with the number of entries and elements so far.
+  /// `progress`: called from time to time with the number of entries and elements read so far.
   Loader(LoadStore& store, const Tree& tree, JsonReader& in,
          std::function<void(std::uint64_t)> progress = {});
   ~Loader();
@@ -52,7 +54,7 @@ class Loader {
   void document(Address root);
   /// Reads what Dump::lines() wrote of all fields, and writes the root object at `root`.
   void lines(Address root);
-  /// The entries and elements that were read.
+  /// The number of entries and elements that were read.
   [[nodiscard]] std::uint64_t entries() const noexcept { return entries_; }
 
  private:
@@ -61,17 +63,18 @@ class Loader {
   friend class HashEntries;
   friend class TableEntries;
 
-  /// An object that a pointer leads to: made where the pointer is read, filled where it is.
+  /// An object that a pointer leads to. Its block is made when the pointer is read, and filled when
+  /// the object is read.
   struct Target {
     Address at = 0;
     const Layout* type = nullptr;
     bool filled = false;
   };
-  /// A hook or hooked_list of an image that is not at its place yet.
+  /// A hook or hooked_list in an image that has no address in the pool yet.
   struct Pending {
     std::byte* image;
-    std::uint64_t hook = 0;               ///< of a hook: its number in the dump
-    std::vector<std::uint64_t> elements;  ///< of a hooked_list: the numbers of their hooks
+    std::uint64_t hook = 0;               ///< for a hook: its number in the dump
+    std::vector<std::uint64_t> elements;  ///< for a hooked_list: the numbers of its hooks
     bool list = false;
   };
   struct HookedList {
@@ -79,8 +82,8 @@ class Loader {
     std::vector<std::uint64_t> hooks;
   };
 
-  // load_value.cpp: reads a value into its image, `type.size` zero bytes in DRAM. `open`: the
-  // bracket of its object was read.
+  // load_value.cpp: each reads a value into its image, which is `type.size` zero bytes in DRAM.
+  // `open`: whether the bracket of the value's object has been read.
   void value(const Layout& type, std::byte* image, bool open = false);
   void members(const Layout& structure, std::byte* image, bool open,
                std::uint64_t* row_number = nullptr);
@@ -95,22 +98,22 @@ class Loader {
   [[nodiscard]] std::string text(bool open);
   [[nodiscard]] Address text_block(std::string_view text);
   [[nodiscard]] Address target(std::uint64_t number, const Layout& type);
-  /// The number of {"$ptr": number}, of which the bracket was read.
+  /// Reads the number in {"$ptr": number}, whose bracket has been read.
   [[nodiscard]] std::uint64_t reference();
   [[nodiscard]] std::uint64_t unsigned_number(std::string_view what);
 
-  // load_roots.cpp: the root object, what pointers lead to, and hooks.
+  // load_roots.cpp: the root object, the objects that pointers lead to, and hooks.
   void object(std::uint64_t number);
   void write_root(Address root);
   void finish();
   void hook(std::byte* image, bool open);
   void hooked_list(const Layout& type, std::byte* image);
   void add_to_hooked_list(const Layout& type, std::byte* image, std::uint64_t element);
-  /// The n bytes of an image lie at an address now.
+  /// Called when the n bytes of an image have got an address in the pool.
   void placed(const std::byte* image, std::uint64_t n, Address at);
-  /// A new block with the bytes of an image.
+  /// Makes a block with the bytes of an image.
   [[nodiscard]] Address block(const std::byte* image, std::uint64_t n);
-  /// The rest of a line of a field; `entries`: of its container.
+  /// Reads the rest of a line of a field; `entries`: those of its container.
   void line(const Member& field, LoadEntries* entries);
 
   // load_containers.cpp, load_maps.cpp, load_hash.cpp, load_table.cpp
@@ -121,7 +124,7 @@ class Loader {
   void count_entry();
 
   // load_keys.cpp
-  /// Gives a key's image, a copy of another one, blocks of its own.
+  /// Replaces the blocks that a copied key image points to by copies, which the image then owns.
   void own_blocks(const Layout& key, std::byte* image);
   [[nodiscard]] std::uint64_t hash(const Layout& map, const std::byte* key);
   [[nodiscard]] std::uint64_t part_hash(const Layout& type, const std::byte* image);
@@ -145,10 +148,11 @@ class Loader {
   std::vector<HookedList> hooked_lists_;
 };
 
-/// Bytes that sort as the keys of this layout do: of an image in DRAM, whose blocks the reader has.
+/// Returns bytes that compare as the keys of this layout do, for an image in DRAM. `reader` reads
+/// the blocks that the image points to.
 [[nodiscard]] std::string sort_key(const Layout& key, const std::byte* image,
                                    value::Reader& reader);
-/// Whether the order of a key, in a text with names, is known from it.
+/// Whether the order of a key is known from its layout. REQUIRES: a text with names.
 [[nodiscard]] bool sorts(const Layout& key);
 
 }  // namespace perdure::inspect

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Loader: how a dump writes the entries of containers.
+// Loader: reads the entries of containers as a dump writes them.
 #include "perdure/inspect/load.hpp"
 #include "perdure/inspect/load_entries.hpp"
 
@@ -42,7 +42,7 @@ void Loader::container(const Layout& type, std::byte* image, bool open) {
 }
 
 void Loader::map_key(std::byte* image) {
-  // "$$" begins a text that begins with "$", "$hex:" one that is no UTF-8.
+  // "$$" begins a text that begins with "$"; "$hex:" begins one that is not valid UTF-8.
   std::string key = in_.text();
   constexpr std::string_view hex = "$hex:";
   std::string bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// LoadEntries: a container that is being built, entry by entry, in its own order. Parts of Loader;
-// not for other files.
+// LoadEntries: builds a container entry by entry, in the container's own order. Only for the files
+// load_*.cpp.
 //
 // Thread safety: that of the Loader.
 #pragma once
@@ -26,7 +26,7 @@ inline void put(std::byte* to, std::uint64_t value) { std::memcpy(to, &value, si
   std::memcpy(&value, from, sizeof value);
   return value;
 }
-/// The bytes that a part takes in a node.
+/// The number of bytes that a part takes in a node.
 [[nodiscard]] inline std::uint64_t stride(const Layout& type) {
   return std::max<std::uint64_t>(type.size, 1);
 }
@@ -38,13 +38,14 @@ class LoadEntries {
   LoadEntries& operator=(const LoadEntries&) = delete;
   virtual ~LoadEntries() = default;
 
-  /// Where the next entry's key and value are to be read: zero bytes. key() is null where the
-  /// container has none.
+  /// The buffers, of zero bytes, into which the caller reads the next entry's key and value. key()
+  /// is null if the container has no keys.
   [[nodiscard]] virtual std::byte* key() { return nullptr; }
   [[nodiscard]] virtual std::byte* value() = 0;
-  /// The next entry has been read.
+  /// Call this when the next entry has been read.
   virtual void add() = 0;
-  /// All entries have been read: fills the container's own image, and its blocks are whole.
+  /// Call this when all entries have been read: completes the container's blocks, and fills its own
+  /// image.
   virtual void finish(std::byte* image) = 0;
 
  protected:
@@ -62,12 +63,12 @@ class TreeEntries final : public LoadEntries {
   void finish(std::byte* image) override;
 
  private:
-  /// One level of the tree: what its last nodes will have. An inner level's payloads are children;
-  /// the key of the first child of all, which no node has, is empty bytes.
+  /// One level of the tree: the entries that its last nodes will get. The payloads of an inner
+  /// level are children. The first child's key, which no node stores, is empty bytes.
   struct Level {
     std::string keys, payloads;
     std::uint64_t entries = 0, nodes = 0;
-    Address last = 0;  ///< the last node, of leaves
+    Address last = 0;  ///< at the level of leaves: the last node
   };
   void add_to(std::size_t level, const char* key, const char* payload);
   void node(std::size_t level, std::uint64_t entries);
@@ -115,11 +116,11 @@ class TableEntries final : public LoadEntries {
   void add() override;
   void finish(std::byte* image) override;
 
-  /// The row's number, where the dump shows it.
+  /// The row's number, if the dump has it.
   [[nodiscard]] std::uint64_t* number() { return &number_; }
-  /// The number that the next row will have, where the dump shows it: the key that add() gives.
+  /// The number that the next row will get, if the dump has it; add() makes keys from it.
   void next(std::uint64_t number) { next_ = std::max(next_, number); }
-  /// The entries of a part in their order, by the numbers of their rows.
+  /// Reads the entries of a part in their order, as the numbers of their rows.
   void order(const std::string& part, std::vector<std::uint64_t> numbers);
   static constexpr std::uint64_t no_number = ~std::uint64_t{0};
 
@@ -139,7 +140,7 @@ class TableEntries final : public LoadEntries {
   std::uint64_t number_ = no_number, next_ = 0;
   bool numbered_ = false;
   std::unique_ptr<LoadEntries> first_;
-  std::vector<std::vector<const Member*>> members_;  ///< of each part
+  std::vector<std::vector<const Member*>> members_;  ///< the members of each part
   std::vector<Row> rows_;
   std::vector<std::pair<std::string, std::vector<std::uint64_t>>> orders_;
 };

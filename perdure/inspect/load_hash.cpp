@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// HashEntries: the segments of hash_map (hash_map.hpp) from nodes in the order of a walk.
+// HashEntries: makes the segments of a hash_map (hash_map.hpp) from nodes in the order of a walk.
 //
-// Which segments the map has is not in a dump, but the order tells enough. A walk meets one segment
-// after the other, each by buckets; a node is in the last existing segment of its hash's path. So a
-// segment exists from the first node on that belongs to it, or not at all: nodes of its path that
-// were met before would have to be in it. Where an order fits to such segments, a walk over the
-// loaded map meets it again; any other order gives a map of all its segments.
+// A dump does not say which segments the map had, but the order of the nodes tells enough. A walk
+// visits one segment after the other, and in each its buckets in turn. A node is in the last
+// existing segment on the path of its hash. So once a node belongs to a segment, no earlier node
+// may have that segment on its path: it would have to be in it. If the order fits to such segments,
+// a walk over the loaded map visits the nodes in the same order. For any other order, the map gets
+// all of its segments.
 #include <bit>
 #include <unordered_map>
 
@@ -15,8 +16,8 @@
 namespace perdure::inspect {
 namespace {
 
-/// The bits of a segment's number that are tried: 16 million segments. Of a map that has not lost
-/// most of its entries, fewer are enough, and a small map takes little memory.
+/// The largest number of bits of a segment's number that is tried: 16 million segments. Fewer are
+/// enough for a map that has not lost most of its entries, so a small map takes little memory.
 constexpr unsigned all_bits = 24, more_than_entries = 8;
 constexpr std::uint64_t segments_at_once = 8192;
 
@@ -39,7 +40,7 @@ std::uint64_t HashEntries::bucket(std::uint64_t hash) const {
 bool HashEntries::as_walked(unsigned most_bits, std::vector<std::uint64_t>& segment_of) const {
   segment_of.clear();
   std::vector<bool> met(std::size_t{1} << most_bits);
-  std::uint64_t here = 0, last = 0;  // the segment, and the bucket of the node before
+  std::uint64_t here = 0, last = 0;  // the segment and bucket of the node before
   for (const Node& node : nodes_) {
     const std::uint64_t bits = std::bit_width(here);
     const bool of_it = (node.hash & ((std::uint64_t{1} << bits) - 1)) == here;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Loader: the hashes, the order and the copies of keys (perdure/api/hash.hpp, value/order.hpp,
-// value/image.hpp by their layouts).
+// Loader: hashes, orders and copies keys by their layouts, as perdure/api/hash.hpp, value/order.hpp
+// and value/image.hpp do by their types.
 #include <algorithm>
 #include <set>
 
@@ -95,7 +95,7 @@ std::uint64_t Loader::hash(const Layout& map, const std::byte* key) {
   if (number && type.number == value::Number::floating)
     return type.size == 4 ? perdure::hash<float>::of(floating<float>(key))
                           : perdure::hash<double>::of(floating<double>(key));
-  // Times are classes: their bytes are hashed.
+  // A time is a class in C++, so its bytes are hashed.
   if (number && type.meaning != Meaning::time && type.meaning != Meaning::local &&
       type.meaning != Meaning::span)
     return base::mix(integer(type, key));
@@ -176,8 +176,8 @@ std::string sort_key(const Layout& key, const std::byte* image, value::Reader& r
   };
   switch (key.kind) {
     case Kind::scalar: {
-      // Big-endian; of signed numbers and positive floating point with the upper bit turned, of
-      // negative floating point all of them. NaN is above all others.
+      // Big-endian. The upper bit of signed numbers and of positive floating point is inverted, and
+      // all bits of negative floating point. NaN is above all others.
       std::vector<unsigned char> bytes(key.size);
       for (std::uint64_t i = 0; i < key.size; ++i)
         bytes[key.size - 1 - i] = std::to_integer<unsigned char>(image[i]);
@@ -198,7 +198,8 @@ std::string sort_key(const Layout& key, const std::byte* image, value::Reader& r
       break;
     }
     case Kind::text: {
-      // A zero byte is 00 ff, the end 00 00: a text is below those that begin with it.
+      // A zero byte becomes 00 ff, and the end is 00 00, so that a text is below all longer texts
+      // that begin with it.
       const auto* const block = reinterpret_cast<const std::byte*>(word_at(image));
       std::uint32_t n = 0;
       if (block != nullptr) reader.read_bytes(&n, block, sizeof n);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Loader::lines(): what Dump::lines() writes: the entries of one field follow each other.
+// Loader::lines(): reads the output of Dump::lines(), in which the entries of one field follow each
+// other.
 #include <memory>
 #include <utility>
 

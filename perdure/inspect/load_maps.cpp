@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TreeEntries: the B+-tree of map (btree.hpp) from entries in order. A node is written when it is
-// certain that what follows it is enough for another one.
+// TreeEntries: builds the B+-tree of a map (btree.hpp) from entries in order. A node is written
+// when it is certain that enough entries follow for another node.
 #include "perdure/inspect/load_entries.hpp"
 
 namespace perdure::inspect {
@@ -56,8 +56,8 @@ void TreeEntries::node(std::size_t level, std::uint64_t entries) {
   if (leaf && from.last != 0) store().write(from.last + link_at, &at, sizeof at);
   from.last = at;
 
-  // The key above is the first one below: of a leaf a copy, of an inner node the one that it has
-  // no slot for. The first node of a level needs none.
+  // The parent gets the node's first key: a copy of a leaf's, or the key for which an inner node
+  // has no slot. The first node of a level needs no key.
   std::string separator = from.keys.substr(0, stride);
   if (leaf && from.nodes != 0)
     loader_.own_blocks(map_.element(), reinterpret_cast<std::byte*>(separator.data()));
@@ -77,7 +77,7 @@ void TreeEntries::finish(std::byte* image) {
       break;
     }
     ++height;
-    // What is left is at least half a node.
+    // The entries that are left fill at least half a node.
     const std::uint64_t most = map_.count + (level == 0 ? 0 : 1);
     if (levels_[level].entries > most) node(level, levels_[level].entries / 2);
     if (levels_[level].entries != 0) node(level, levels_[level].entries);

@@ -24,8 +24,8 @@ namespace {
 constexpr std::uint64_t piece = std::uint64_t{1} << 16;  ///< what one transaction writes at most
 constexpr std::uint64_t largest_root = std::uint64_t{1} << 30;
 
-/// The blocks of an open pool. Transactions may run their function twice, so each sets its result
-/// anew.
+/// The blocks of an open pool. A transaction may run its function twice, so each function sets its
+/// result anew.
 class PoolStore final : public LoadStore {
  public:
   explicit PoolStore(ErasedPool& pool) : pool_(pool) {}
@@ -78,7 +78,7 @@ class PoolStore final : public LoadStore {
   ErasedPool& pool_;
 };
 
-/// Removes what a load that was killed has left.
+/// Removes the file that a killed load has left.
 void remove_unfinished(const std::string& path, const std::string& shown) {
   struct stat there = {};
   if (::lstat(path.c_str(), &there) != 0) return;
@@ -89,8 +89,8 @@ void remove_unfinished(const std::string& path, const std::string& shown) {
   if (::unlink(path.c_str()) != 0) throw error(system_failure(path, "unlink", errno));
 }
 
-/// Throws error(invalid) for what the dump says that a sound pool has not, such as keys that are
-/// out of order.
+/// Throws error(invalid) if the dump has something that no sound pool has, such as keys out of
+/// order.
 std::uint64_t check(PoolStore& store, ErasedPool& pool, const Tree& tree, Address root,
                     const std::string& path) {
   pool::OpenPool& file = pool.file();
@@ -111,7 +111,8 @@ std::uint64_t check(PoolStore& store, ErasedPool& pool, const Tree& tree, Addres
     problems = heap.problems;
   }
   if (!problems.empty())
-    throw error(failure(Code::invalid, path, "a dump of what no pool has: " + problems.front(),
+    throw error(failure(Code::invalid, path,
+                        "a dump that describes no sound pool: " + problems.front(),
                         "what `perdure dump` writes of a sound pool", "nothing was loaded"));
   return found;
 }
@@ -162,7 +163,7 @@ LoadedPool load_pool(const std::string& path, const LoadOptions& options, JsonRe
   Options how = options.pool;
   how.create = how.must_create = true;
   how.read_only = false;
-  // Nothing is waited for before the pool is closed.
+  // No transaction has to be durable before the pool is closed.
   how.durability = Durability::async;
   const ErasedPool::Root root{
       .layout = options.schema, .bytes = root_bytes(tree), .named_layout = options.schema};
@@ -184,7 +185,7 @@ LoadedPool load_pool(const std::string& path, const LoadOptions& options, JsonRe
     result.stats = pool->stats();
     pool->close().or_throw();
     pool.reset();
-    // LOADED-1: close() has made the bytes durable. The link fails where there is a file by now.
+    // LOADED-1: close() has made the bytes durable. The link fails if a file has the name by now.
     if (::link(unfinished.c_str(), path.c_str()) != 0)
       throw error(errno == EEXIST ? failure(Code::exists, path, "a file of this name", "none",
                                             "name another, or remove that one first")

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// load_pool: makes a pool of a layout text and of what Dump wrote of one.
+// load_pool: makes a pool from a layout text and from the output of Dump.
 //
-// The pool is made as PATH.loading and gets its name when it is whole, was checked and was closed
-// in order, by a link that replaces nothing; a failure removes it. What a killed load leaves is
-// named PATH.loading, and the next load of that path removes it.
-// Thread safety: any thread; one load per path at a time, of whatever process.
-// LOADED-1: a file of the name PATH is whole: the pool's bytes are durable before its name is.
+// The pool is made as PATH.loading. When it is whole, checked and closed in order, a link that
+// replaces nothing gives it the name PATH. A failure removes it. If a load is killed, the next load
+// of the same path removes PATH.loading.
+// Thread safety: any thread; one load per path at a time, among all processes.
+// LOADED-1: if a file has the name PATH, it is a whole pool: the pool's bytes are durable before
+// its name is.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +25,9 @@ namespace perdure::inspect {
 struct LoadOptions {
   std::string schema;       ///< a layout text with names, as a pool's catalog has it
   std::string schema_name;  ///< for messages: its file
-  bool lines = false;       ///< the dump is one of lines
+  bool lines = false;       ///< the dump has one JSON document per line
   Options pool = {};        ///< engine, medium, creation
-  /// Called now and then with the number of entries and elements so far.
+  /// Called from time to time with the number of entries and elements that were loaded so far.
   std::function<void(std::uint64_t)> progress = {};
 };
 
@@ -37,15 +38,15 @@ struct LoadedPool {
   Stats stats = {};
 };
 
-/// Makes the pool `path`. Throws error(exists) where there is a file of that name, error(busy)
-/// while another process loads it, error(unsupported) with the names of the fields that a dump does
-/// not say enough of, error(invalid) where the dump does not fit the schema, and what opening a
-/// pool and transactions throw. Except where the machine fails, nothing is left then.
+/// Makes the pool `path`. Throws error(exists) if a file has that name, error(busy) while another
+/// process loads it, error(unsupported) with the names of the fields about which a dump does not
+/// say enough, error(invalid) if the dump does not fit the schema, and what opening a pool and
+/// transactions throw. After an error no file is left, unless the machine failed.
 [[nodiscard]] LoadedPool load_pool(const std::string& path, const LoadOptions& options,
                                    JsonReader& in);
 
-/// Reads a layout text for load_pool. Throws error(invalid) where it is none, and
-/// error(unsupported).
+/// Reads a layout text for load_pool. Throws error(invalid) if the text is no layout text, and
+/// error(unsupported) as load_pool does.
 [[nodiscard]] Tree read_schema(std::string_view text, const std::string& name);
 
 }  // namespace perdure::inspect

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// refusals_of: what a layout has that a dump does not say, found before anything is written.
+// refusals_of: finds the types in a layout about which a dump does not say enough, before anything
+// is written.
 #include <algorithm>
 #include <set>
 
@@ -41,10 +42,11 @@ class Refusals {
     if (type.kind == Kind::structure)
       for (const Member& part : type.parts)
         if (part.at > type.size || part.type->size > type.size - part.at)
-          return "its part '" + part.name + "' does not lie in it";
-    // A type whose bytes are all of it is in a dump, byte for byte.
+          return "its part '" + part.name + "' lies outside it";
+    // A dump has all bytes of a type that leads to nothing.
     if (type.kind == Kind::unknown && (type.leads || type.size == 0))
-      return "'" + type.text + "' is only named, so it is not known what it leads to";
+      return "'" + type.text +
+             "' has only a name in the schema, so it is not known what it leads to";
     if (type.kind == Kind::pointer && type.parts.empty() && type.text.starts_with("ptr<"))
       return "a pointer that does not say what it leads to";
     std::set<const Layout*> seen;

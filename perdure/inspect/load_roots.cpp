@@ -2,7 +2,7 @@
 //
 // Loader: the root object, the objects that pointers lead to, hooks and hooked lists.
 //
-// A hook's neighbours are known when all hooks are at their places, so they are written last.
+// A hook's neighbours are known when all hooks have addresses, so hooks are written last.
 #include <algorithm>
 
 #include "perdure/base/status.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Loader: the containers that are made of what they hold in a row: vector, priority_queue, list,
-// queue, deque, multimap; and rb_tree.
+// Loader: the containers that are built by adding elements at the end: vector, priority_queue,
+// list, queue, deque and multimap; and rb_tree.
 #include <bit>
 
 #include "perdure/inspect/load.hpp"
@@ -24,7 +24,7 @@ class VectorEntries final : public LoadEntries {
   }
   void add() override {
     ++n_;
-    // A segment ends where the count is a power of two.
+    // A segment is full when the count is a power of two.
     if (piece_.size() >= piece_bytes || (n_ >> shift_ != 0 && std::has_single_bit(n_))) flush();
   }
   void finish(std::byte* image) override {
@@ -65,7 +65,7 @@ class VectorEntries final : public LoadEntries {
   std::vector<std::uint64_t> table_;
 };
 
-/// Blocks that lead to the next one: list.hpp, one element in each, and queue.hpp.
+/// Blocks that each lead to the next one: list.hpp, with one element in each, and queue.hpp.
 class ChainEntries final : public LoadEntries {
  public:
   ChainEntries(Loader& loader, const Layout& type)
@@ -165,7 +165,8 @@ class MultimapEntries final : public LoadEntries {
   std::uint64_t n_ = 0;
 };
 
-/// rb.hpp: a tree whose levels are full but for the last, the nodes of which are red.
+/// rb.hpp: a tree in which all levels except the last are full. The nodes of the last level are
+/// red.
 class RbEntries final : public LoadEntries {
  public:
   RbEntries(Loader& loader, const Layout& type) : LoadEntries(loader), type_(type) { clear(); }
@@ -177,7 +178,7 @@ class RbEntries final : public LoadEntries {
   }
   void finish(std::byte* image) override {
     const auto levels = static_cast<unsigned>(std::bit_width(nodes_.size()));
-    // Where the last level is full, none of it needs to be red.
+    // If the last level is full, none of its nodes needs to be red.
     last_ = std::has_single_bit(nodes_.size() + 1) ? levels + 1 : levels;
     put(image, link(0, nodes_.size(), 0, 1));
     put(image + 8, nodes_.size());
@@ -186,8 +187,8 @@ class RbEntries final : public LoadEntries {
  private:
   void clear() { node_.assign(type_.node_bytes, '\0'); }
   [[nodiscard]] std::byte* bytes() { return reinterpret_cast<std::byte*>(node_.data()); }
-  /// Links the nodes [from, to) to a tree below `parent`; returns its root. The halves of n nodes
-  /// differ by one at most, so that no level but the last lacks a node.
+  /// Makes a tree of the nodes [from, to) below `parent`, and returns its root. The sizes of the
+  /// two halves differ by at most one, so that only the last level lacks nodes.
   Address link(std::size_t from, std::size_t to, Address parent, unsigned level) {
     if (from == to) return 0;
     const std::size_t middle = from + (to - from) / 2;

@@ -2,8 +2,8 @@
 //
 // LoadStore: the blocks of a pool that is being built, for Loader.
 //
-// Nothing leads to these blocks before the root object is written, which comes last, so each may be
-// written in a transaction of its own, and a large one in several.
+// No pointer of the pool leads to these blocks until the root object is written, which comes last.
+// So each block may be written in a transaction of its own, and a large one in several.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -22,13 +22,13 @@ class LoadStore {
   LoadStore& operator=(const LoadStore&) = delete;
   virtual ~LoadStore() = default;
 
-  /// A new block; its bytes are undefined. Throws error(full) and std::bad_alloc.
+  /// Allocates a block; its bytes are undefined. Throws error(full) and std::bad_alloc.
   [[nodiscard]] virtual Address alloc(std::uint64_t bytes) = 0;
   /// Writes bytes of a block. Throws what a transaction throws.
   virtual void write(Address to, const void* from, std::uint64_t n) = 0;
-  /// A new block with these bytes.
+  /// Allocates a block with these bytes.
   [[nodiscard]] virtual Address add(const void* bytes, std::uint64_t n) = 0;
-  /// Calls f with a reader of what was written. f writes nothing.
+  /// Calls f with a reader of the blocks. f must not write.
   virtual void view(const std::function<void(value::Reader&)>& f) = 0;
   /// Reads bytes that were written.
   virtual void read(void* to, Address from, std::uint64_t n) = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TableEntries: the rows of a table (table_row.hpp) and the maps by which they are found
-// (table_parts.hpp). The key's map is made with the rows, an index when all rows are there.
+// TableEntries: builds the rows of a table (table_row.hpp) and the maps by which they are found
+// (table_parts.hpp). The map of the key is built together with the rows, and an index when all rows
+// exist.
 #include <unordered_map>
 
 #include "perdure/inspect/load_entries.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Loader: values, as Dump::value() writes them.
+// Loader: reads values as Dump::value() writes them.
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t longest_block = 0xffffffffULL - 64;
 
-/// The bytes of the block of a text or sequence: [n u32][capacity u32][bytes].
+/// Makes the bytes of a block of text or of a sequence: [n u32][capacity u32][bytes].
 std::string block_of(std::uint64_t n, std::uint64_t element, std::string_view bytes) {
   const std::uint64_t size = (8 + bytes.size() + 15) & ~std::uint64_t{15};
   const std::uint32_t head[2] = {static_cast<std::uint32_t>(n),
@@ -215,7 +215,9 @@ void Loader::members(const Layout& structure, std::byte* image, bool open,
   for (std::size_t i = 0; i < found.size(); ++i)
     if (!found[i])
       wrong("a struct without its field '" + name_of(structure.parts[i], i) + "'",
-            "all fields: rewrite records of an earlier version by the program before the dump");
+            "all fields: let the program rewrite records of an earlier version before the dump, by "
+            "an "
+            "update of each that changes nothing (docs/inspect.md)");
 }
 
 void Loader::record(const Layout& type, std::byte* image, bool open) {
@@ -229,7 +231,7 @@ void Loader::record(const Layout& type, std::byte* image, bool open) {
 void Loader::owned(const Layout& type, std::byte* image, bool open) {
   if (!open && in_.take_null()) return;
   const Layout& element = type.element();
-  // What is owned deep within other objects was written as an object of its own.
+  // An object that is owned deep within others was dumped as an object of its own.
   if (!open && in_.peek() == Token::begin_object) {
     open = in_.take(Token::begin_object);
     if (in_.peek() == Token::key && in_.text() == "$ptr")

@@ -48,9 +48,9 @@ ScalarText floating(const unsigned char* bytes) {
   F value;
   std::memcpy(&value, bytes, sizeof value);
   if (std::isnan(value)) {
-    // There are many; the bits tell them apart.
+    // There are many NaNs; the bits tell them apart.
     const F usual = std::numeric_limits<F>::quiet_NaN();
-    constexpr std::size_t n = sizeof(F) == 16 ? 10 : sizeof(F);  // long double: what has a meaning
+    constexpr std::size_t n = sizeof(F) == 16 ? 10 : sizeof(F);  // long double: 10 are used
     if (std::memcmp(&value, &usual, n) == 0) return {"NaN", true};
     std::string text = "NaN:";
     for (std::size_t i = n; i-- > 0;) text += hex_of({reinterpret_cast<const char*>(bytes) + i, 1});

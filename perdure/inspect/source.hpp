@@ -16,13 +16,13 @@ namespace perdure::inspect {
 struct Source {
   Tree tree;
   Address root = 0;  ///< of the object that the tree's root describes
-  /// Work of a change to another version of the program is not finished.
+  /// Whether the work of a change to another version of the program is not finished.
   bool unfinished = false;
 };
 
-/// Reads the layout text of the catalog, and the records of earlier versions; in a pool without one
-/// the text that the header has, and the names of its fields. Throws error(corrupt) where they are
-/// none, and error(unsupported) where the header has only a part of the text.
+/// Reads the layout text of the catalog, and the records of earlier versions; in a pool without a
+/// catalog, the text and the field names in the header. Throws error(corrupt) if the text is no
+/// layout text, and error(unsupported) if the header has only a part of it.
 [[nodiscard]] Source read_source(Walker& walker, const pool::Header& header,
                                  const pool::CatalogContents& catalog);
 

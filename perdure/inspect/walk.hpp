@@ -101,11 +101,11 @@ class Walker {
   /// Throws error(corrupt): `found` is not what a sound pool has.
   [[noreturn]] static void damaged(const std::string& found, const std::string& expected);
 
-  /// Uses a tree for the records that were written by other versions of the program. It must
-  /// outlive the walker's use.
+  /// Sets the tree in which the walker looks up records of other versions of the program. The tree
+  /// must live as long as the walker is used.
   void use_records_of(const Tree& tree) noexcept { tree_ = &tree; }
-  /// The struct of a record or row, by the shape that it has: `own`, where that is `shape`. Null
-  /// where it is not known.
+  /// The struct of a record or row that has the shape `found`: `own` if that is `shape`, otherwise
+  /// one of another version; null if the shape is unknown.
   [[nodiscard]] const Layout* structure(std::uint64_t found, std::uint64_t shape,
                                         const Layout& own) const {
     if (found == shape) return &own;

@@ -27,9 +27,9 @@
 //
 // Thread safety: any thread may call store, stream, flush, fence and append; two threads must not
 // write one 8-byte word at the same time. fence() covers the calling thread's earlier flushes and
-// streams (it may cover those of other threads too). Any thread may call allocate. Any thread may
-// call flush_all, which makes others wait; grow allows one caller at a time. Both run concurrently
-// with any other calls. Counters are per thread and are summed on reading.
+// streams (it may cover those of other threads too). Any thread may call allocate and flush_all;
+// concurrent calls of flush_all wait for each other. grow allows one caller at a time. All three
+// run concurrently with any other calls. Counters are per thread and are summed on reading.
 #pragma once
 
 #include <atomic>

@@ -29,9 +29,9 @@
 
 namespace perdure::pool {
 
-/// Allocates the directory's words for a data region of `data_bytes`, as far as the medium has
-/// their chunks (its growth allocates what it adds), and those after them that the application of
-/// a heap op may read (heap_apply.hpp).
+/// Allocates file blocks for the directory words of a data region of `data_bytes`, and for the
+/// words after them that the application of a heap op may read (heap_apply.hpp). It leaves out
+/// words behind the medium's end: growth allocates what it adds.
 Status allocate_directory(medium::Medium& medium, const Directory& directory,
                           std::uint64_t data_bytes);
 /// Allocates chunks [chunk, chunk + count) of the data region.

@@ -37,7 +37,7 @@ class Auditor {
       else
         c += structure(c);
     }
-    // As far as the data region has the words: those of a section that it lacks are not there yet.
+    // Only words that the data region has: it does not have those of later sections yet.
     for (std::uint64_t c = std::max(end_, first_);
          c < directory_.chunks() && directory_.word(c) + 8 <= header_.data_bytes; ++c)
       if (load_word(c).bits != 0)

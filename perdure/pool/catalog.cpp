@@ -28,7 +28,7 @@ Status damaged(const std::string& path, const std::string& what) {
 
 std::uint64_t root_block_bytes(const Identity& who) noexcept {
   if (who.catalog.empty() || who.root_bytes == 0) return who.root_bytes;
-  // A multiple of 64 has a size class of which each block lies at a multiple of 64.
+  // For a multiple of 64 bytes, the heap has a size class whose blocks lie at multiples of 64.
   return (first_root_at(who) + who.root_bytes + line - 1) / line * line;
 }
 
@@ -81,7 +81,7 @@ Result<CatalogContents> read_catalog(const std::string& path, const Header& head
     const std::byte* const begin = data + (at - header.base) + sizeof text;
     if (!inside(at, sizeof text + text.length + std::uint64_t{text.notes}))
       return damaged(path, "layout text");
-    // A circle comes back to a text that was read.
+    // If the texts lead in a circle, this text was read before.
     if (!read_texts.insert(at).second || found.layouts.size() == most_layouts)
       return failure(Code::corrupt, path, "a catalog whose layout texts lead in a circle", {},
                      "restore the pool from a copy");

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The catalog: the root object of a pool with the feature `catalog root`. It leads to the program's
-// root object and to the layout texts of all programs that had the pool.
+// root object and to the texts of all layouts that the pool has had.
 //
-// A change of layout is an ordinary transaction over it, and the header is not rewritten. In a new
-// pool the root block is [catalog][first layout text][program's root object]; what a change of
-// layout adds lies in blocks of its own.
+// A change of layout is an ordinary transaction that writes the catalog; it does not rewrite the
+// header. In a new pool the root block is [catalog][first layout text][program's root object].
+// Later layout texts and root objects lie in blocks of their own.
 //
-// CATALOG-1: the catalog, the text and the zeros of the first root object are durable before the
-// header that makes the bytes a pool: a pool whose first transaction did not become durable opens
-// as a new one.
+// CATALOG-1: the catalog, its first text and the zeros of the first root object are durable before
+// the header that makes the bytes a pool. So a pool whose first transaction did not become durable
+// opens as a new one.
 // Thread safety: plain functions over their arguments; nothing else changes the catalog meanwhile.
 #pragma once
 
@@ -26,21 +26,22 @@ namespace perdure::pool {
 
 struct Identity;
 
-/// As it lies in the pool. Addresses are those of the mapping at Header::base.
+/// The catalog's bytes in the pool. Addresses are those of the mapping at Header::base.
 struct Catalog {
   std::uint64_t root;        ///< address of the program's root object, a multiple of 64
   std::uint64_t root_bytes;  ///< its size
   std::uint64_t layout;      ///< address of the newest LayoutText
-  /// 1: work of a change of layout is not finished (SWITCH-2, api/switch.hpp); otherwise 0
+  /// 1 while the work that follows a change of layout is not finished (SWITCH-2, api/switch.hpp);
+  /// otherwise 0
   std::uint64_t pending;
   std::uint64_t reserved[12];
 };
 static_assert(sizeof(Catalog) == 128);
 
-/// A layout text; its bytes follow, and those of its notes. The texts of earlier programs stay:
-/// they say how to read the records that those programs made. The notes say how the pool came from
-/// the layout before, one line each:
-///     renamed NEW OLD   the root's field NEW was OLD
+/// The head of a layout text; the bytes of the text and of its notes follow. The texts of earlier
+/// programs stay: they say how to read the records that those programs wrote. The notes say how the
+/// layout follows from the one before it, one line each:
+///     renamed NEW OLD   the root's field NEW was called OLD
 ///     settled FIELD     all records of this field have this layout, once no work is pending
 ///     stepped FIELD     steps make the elements of this container, which is rebuilt
 struct LayoutText {
@@ -51,23 +52,25 @@ static_assert(sizeof(LayoutText) == 16);
 
 /// The bytes of a new pool's root block; without a catalog, those of the root object.
 [[nodiscard]] std::uint64_t root_block_bytes(const Identity& who) noexcept;
-/// What a new root block at `address` begins with; zeros follow. Empty without a catalog.
+/// Returns the first bytes of a new root block at `address`, which zeros follow: the catalog and
+/// the layout text. Empty without a catalog.
 [[nodiscard]] std::string first_catalog(const Identity& who, std::uint64_t address);
 
-/// What a catalog says.
+/// The contents of a catalog.
 struct CatalogContents {
   std::uint64_t root_offset = 0, root_bytes = 0;
   std::vector<std::string> layouts;  ///< the newest first
-  std::vector<std::string> notes;    ///< of each of them
+  std::vector<std::string> notes;    ///< the notes of each layout
   bool pending = false;
   /// The offsets of the blocks that the catalog leads to, except the one that it lies in.
   std::vector<std::uint64_t> blocks;
 };
 /// Copies `n` bytes from an address in the data region.
 using ReadBytes = std::function<void(void* to, const std::byte* from, std::size_t n)>;
-/// Reads the catalog in the data region at `data`, by `read`: a transaction's, where transactions
-/// run; none: memcpy. Without the feature: root_offset and root_bytes of the header alone. Error:
-/// `corrupt`, where it leads out of the data region.
+/// Reads the catalog in the data region at `data`. `read` copies the bytes: pass that of a
+/// transaction if transactions run; without one, memcpy is used. In a pool without the feature,
+/// only root_offset and root_bytes are set, from the header. Error: `corrupt`, if the catalog leads
+/// out of the data region.
 Result<CatalogContents> read_catalog(const std::string& path, const Header& header,
                                      const std::byte* data, const ReadBytes& read = {});
 

@@ -46,7 +46,8 @@ Result<HeapOp> Claim::clear(std::uint64_t offset, const Result<HeapOp>& other) {
 }
 
 bool Claim::op_ended(const HeapOp& op) noexcept {
-  // While it is clearing, no other thread has its chunks, so the offset says whose op this is.
+  // While the claim is clearing, no other thread has its chunks, so the offset tells whether the op
+  // is the claim's.
   if (op.set || span_at(op.offset) == nullptr) return false;
   if (--ops_ == 0 && !in_body_) change(State::claimed);
   return true;
@@ -77,8 +78,8 @@ void Claim::end() noexcept {
 
 bool Claim::wait_while_used(std::unique_lock<std::mutex>& lock) {
   const auto until = std::chrono::steady_clock::now() + max_wait;
-  // What was being cleared may be a hole in the making by the time that this thread wakes: then the
-  // chunks are nobody's until it is durable (TRIM-4).
+  // When this thread wakes after the clearing, the trim may already be making holes. Then no thread
+  // may take the chunks until the holes are durable (TRIM-4).
   do {
     changed_.wait(lock, [this] { return state_ != State::punching; });
     if (!changed_.wait_until(lock, until, [this] { return state_ != State::clearing; }))

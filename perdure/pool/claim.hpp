@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Claim: the free chunks that a trim beside transactions holds while it gives their blocks back to
-// the file system. engine/trim.hpp runs its steps; Heap has the calls.
+// Claim: the free chunks that a trim holds while it gives their blocks back to the file system and
+// transactions run. engine/trim.hpp runs the steps of a trim; Heap has the calls.
 //
 //   claimed   -> the chunks are in no list: no transaction can reserve them
 //   clearing  -> a transaction frees the spans among them that have no block in use: the directory
@@ -9,10 +9,10 @@
 //   claimed   -> the trim waits for the transactions that may have seen older contents, and takes a
 //                checkpoint
 //   punching  -> their blocks are given back
-// A transaction that finds no other free chunk takes the claim back (`claimed`), or waits for the
-// end of the step that is in progress (`clearing`, `punching`): clearing ends where its transaction
-// commits or is rolled back, and punching makes calls of the medium only. So nothing is `full`, and
-// no region grows, because of a trim.
+// A transaction that finds no other free chunk takes the claim back in the state `claimed`. In the
+// other two states it first waits for the end of the step: clearing ends when its transaction
+// commits or is rolled back, and punching only makes calls of the medium. So a trim makes no
+// transaction fail with `full` and no data region grow, unless clearing takes longer than max_wait.
 // Invariants: TRIM-3, TRIM-4 (engine/trim.hpp).
 // Thread safety: the caller holds the heap's mutex.
 #pragma once
@@ -36,7 +36,7 @@ struct ChunkRange {
 
 /// What a trim has claimed.
 struct FreeClaim {
-  std::vector<ChunkRange> runs;   ///< all of it, by address
+  std::vector<ChunkRange> runs;   ///< all chunks that are claimed, by address
   std::vector<ChunkRange> spans;  ///< in these: spans without a block in use, whose words are not 0
   bool more = false;              ///< there may be more to claim
 };
@@ -47,7 +47,7 @@ class Claim {
   void begin(std::unique_lock<std::mutex>& lock);
   /// Replaces what is claimed. Throws std::bad_alloc, with nothing changed.
   void add(const FreeClaim& claim);
-  /// Has it chunks? After take-back it has none.
+  /// Whether it holds chunks. After a transaction has taken the claim back it holds none.
   [[nodiscard]] bool held() const noexcept { return state_ != State::none; }
   [[nodiscard]] const std::vector<ChunkRange>& runs() const noexcept { return claim_.runs; }
   [[nodiscard]] bool begin_clearing() noexcept;
@@ -55,20 +55,22 @@ class Claim {
   /// otherwise `other`.
   Result<HeapOp> clear(std::uint64_t offset, const Result<HeapOp>& other);
   [[nodiscard]] bool is_clearing(std::uint64_t offset) const noexcept;
-  /// The transaction that has this op has committed, or was rolled back. False: it is none of ours.
+  /// Call this when the transaction that has this op has committed or was rolled back. Returns
+  /// false if the op is not one of this claim.
   bool op_ended(const HeapOp& op) noexcept;
   /// The body that called clear() has ended.
   void cleared() noexcept;
   [[nodiscard]] bool begin_punching() noexcept;
-  /// The chunks belong to the caller, and the thread that claimed them has none.
+  /// Empties the claim: the chunks belong to the caller from now on, not to the thread that claimed
+  /// them.
   void forget() noexcept;
   /// The thread that called begin() is done: another one may begin.
   void end() noexcept;
-  /// Returns true when the claim's chunks may be taken back, or are none, and false when that takes
-  /// longer than max_wait; the mutex is released meanwhile.
+  /// Waits until the claim's chunks may be taken back or the claim has none, and returns true.
+  /// Returns false if clearing takes longer than max_wait. The mutex is released meanwhile.
   bool wait_while_used(std::unique_lock<std::mutex>& lock);
-  /// A commit takes less. Where more threads write than there are logs, the one that clears may
-  /// have to wait for a log that the transaction that waits here has.
+  /// A commit takes less. A bound is needed, since two threads may share a log: the thread that
+  /// clears may then wait for the log of the transaction that waits here.
   static constexpr std::chrono::seconds max_wait{1};
 
  private:
@@ -81,9 +83,9 @@ class Claim {
 
   State state_ = State::none;
   bool begun_ = false;
-  bool in_body_ = false;   // clearing: its body is running
+  bool in_body_ = false;   // clearing: the transaction's body is running
   std::uint64_t ops_ = 0;  // clearing: ops that have neither been committed nor taken back
-  int slot_ = -1;          // clearing: the thread's
+  int slot_ = -1;          // clearing: the thread's slot
   FreeClaim claim_;
   std::condition_variable changed_;
 };

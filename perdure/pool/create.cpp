@@ -226,7 +226,7 @@ Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Id
   plan.rings = how.rings != 0 ? how.rings : who.rings;
   if (Status s = check_request(how, who, plan.rings); !s.ok()) return s;
   OpenFile sized = how;
-  // What the medium has, as far as max_bytes allows.
+  // All that the medium has, but at most max_bytes.
   sized.max_bytes =
       std::max(std::min(round_up(how.max_bytes, chunk_bytes), medium.max_data_bytes()),
                medium.data_bytes()) /

@@ -27,7 +27,7 @@ struct Plan {
   std::uint32_t rings = 0;
 };
 Result<Plan> plan_pool(const OpenFile& how, const Identity& who);
-/// The same for a medium whose ranges exist already: max_bytes can only restrict what it has.
+/// The same for a medium whose ranges exist already: max_bytes can only lower the limit.
 Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Identity& who);
 /// The same for a /dev/dax device of `bytes` bytes. The log, the rings and the data region are
 /// whole 2 MiB long, and the data region has all that max_size allows of the device.

@@ -5,8 +5,9 @@
 
 namespace perdure::pool {
 
-// A build that does not know the feature checks these numbers before it looks at the features: with
-// the limit itself, or that at creation, it would report a damaged header.
+// A build that does not know the feature compares data_bytes with max_data_bytes before it looks at
+// the features. If max_data_bytes were the raised limit, or the limit at creation, it would report
+// a damaged header.
 std::uint64_t stated_max_bytes(const Header& header) noexcept {
   if (header.raised_max_bytes == 0) return header.max_data_bytes;
   return std::max(header.first_max_bytes,
@@ -15,7 +16,8 @@ std::uint64_t stated_max_bytes(const Header& header) noexcept {
 
 void set_data_bytes(Header& header, std::uint64_t data_bytes) noexcept {
   header.data_bytes = data_bytes;
-  // Not stored where it stays: other threads read it then.
+  // In a pool whose limit was not raised, max_data_bytes must not be stored to: other threads read
+  // it.
   if (header.raised_max_bytes != 0) header.max_data_bytes = stated_max_bytes(header);
 }
 

@@ -99,7 +99,8 @@ struct Header {
   std::uint64_t features_write;
   std::uint64_t features_read;      ///< what a program must know to read the pool
   std::uint64_t features_optional;  ///< what a program may ignore
-  /// feature raised limit: the limit of the data region, above that at creation; otherwise 0
+  /// with the feature raised limit, the limit of the data region, which is above the one at
+  /// creation; otherwise 0
   std::uint64_t raised_max_bytes;
   /// position (bytes since the epoch began) of each ring's first record that has not been truncated
   std::uint64_t ring_head[max_rings];
@@ -112,8 +113,8 @@ struct Header {
   std::uint64_t field_names_hash;
   /// the names of the root type's fields, beside its layout; a longer text is cut at this length
   char field_names[field_names_capacity];
-  /// feature raised limit: the limit at creation, from which the places of all directory words
-  /// follow (directory.hpp); otherwise 0
+  /// with the feature raised limit, the limit at creation, which decides the places of all
+  /// directory words (directory.hpp); otherwise 0
   std::uint64_t first_max_bytes;
   std::uint64_t reserved3[16];
   std::uint64_t checksum;  ///< of everything before it

@@ -307,7 +307,7 @@ Status check_identity(const std::string& path, const Header& h, const Identity& 
         "engine \"" + who.engine + "\"",
         "open it with perdure::Pool<Root, perdure::engines<" + engine_tag(made_by) + ">>");
   }
-  // What a catalog says of the layout counts, and is read after recovery.
+  // In a pool with a catalog, the catalog's layout counts instead; it is read after recovery.
   if (!who.layout_any && !has_feature(h, Feature::catalog_root)) {
     const std::uint64_t fingerprint = base::hash_bytes(who.layout.data(), who.layout.size(), 0);
     if (h.fingerprint != fingerprint || h.root_bytes != who.root_bytes)

@@ -59,7 +59,7 @@ Result<ChosenHeader> read_header(const medium::Medium& medium);
 /// in one. REQUIRES: names is not empty.
 void set_field_names(Header& header, std::string_view names) noexcept;
 
-/// Gives a header this layout text, as far as it holds it, and its fingerprint.
+/// Sets a header's layout text, cut to the bytes that it can hold, and its fingerprint.
 void set_layout(Header& header, std::string_view text) noexcept;
 
 /// Checks that it is a pool of this engine and root type. The error `incompatible` names the first

@@ -222,7 +222,7 @@ bool Heap::find_more(Search& search, std::unique_lock<std::mutex>& lock, std::ui
   }
 }
 
-// The calling thread's cache of blocks; the mutex is held.
+// Gives the calling thread's cache of blocks back; the mutex is held.
 void Heap::give_cache_back() {
   if (Row* const row = this_row())
     for (std::uint32_t c = 0; c < small_classes; ++c)
@@ -303,7 +303,7 @@ void Heap::reusable(const HeapOp& op) noexcept {
 // --- trimming ------------------------------------------------------------------------------------
 
 Result<FreeClaim> Heap::claim_free(std::uint64_t max_chunks) {
-  // Bitmaps of earlier sessions are read from the file: 16 MiB of it at most.
+  // Bitmaps of earlier sessions are read from the file, at most 16 MiB per call.
   constexpr std::uint64_t max_bitmaps = 4096;
   Impl& heap = *impl_;
   medium::Medium& medium = heap.pool.medium();
@@ -326,7 +326,7 @@ Result<FreeClaim> Heap::claim_free(std::uint64_t max_chunks) {
     for (std::uint64_t at = heap.central.first(); at != 0;) {
       const std::uint64_t from = at;
       at = heap.central.claim(at, look_step, max_chunks, has_blocks, found);
-      if (at != 0 && at - from < look_step) {  // it has as many as it may
+      if (at != 0 && at - from < look_step) {  // the claim has max_chunks
         found.more = true;
         break;
       }
@@ -372,8 +372,9 @@ bool Heap::is_clearing(std::uint64_t offset) const {
   return impl_->claim.is_clearing(offset);
 }
 
-// A reservation that finds no other chunk ends a trim's claim; where the claim is in use it waits,
-// and the mutex is released meanwhile. Returns false if there is no claim.
+// Called by a reservation that finds no other chunk: ends a trim's claim, so that its chunks are
+// free again. If a step of the trim is in progress, waits for its end, and the mutex is released
+// meanwhile. Returns false if there is no claim, or the wait was too long.
 bool Heap::take_claim_back(std::unique_lock<std::mutex>& lock) {
   Claim& claim = impl_->claim;
   if (!claim.held()) return false;

@@ -85,7 +85,7 @@ class HeapTarget {
   /// target whose replay() is true must override it.
   virtual void fence(std::uint64_t /*offset*/, std::uint64_t /*n*/) {}
 };
-/// Applies one op. The header makes the directory. If a clear's span has meanwhile become
+/// Applies one op. A header converts to `directory`. If a clear's span has meanwhile become
 /// something else (the data region was newer), the clear sets that structure free: the ops that
 /// made it are replayed after this one. Hot paths use apply_op (heap_apply.hpp), the same without
 /// virtual calls.
@@ -153,22 +153,22 @@ class Heap {
     }
   }
 
-  /// What a trim beside transactions does with free chunks, in this order; claim.hpp has the
-  /// protocol. claim_free() waits for another thread's trim to end, and takes up to `max_chunks`
-  /// chunks out of use. It reads what is left of the directory, and up to 4096 bitmaps of earlier
-  /// sessions' spans. Errors: `out_of_memory`, with nothing claimed. Call end_claim() after it,
-  /// whatever it returned.
+  /// The calls by which a trim handles free chunks while transactions run, in the order of their
+  /// use; claim.hpp has the protocol. claim_free() waits for another thread's trim to end, and
+  /// takes up to `max_chunks` chunks out of use. It reads the rest of the directory, and up to 4096
+  /// bitmaps of earlier sessions' spans. Errors: `out_of_memory`, with nothing claimed. Call
+  /// end_claim() after it, whatever it returned.
   Result<FreeClaim> claim_free(std::uint64_t max_chunks);
   /// Called in a transaction, before it frees each of FreeClaim::spans by the offset of its first
-  /// chunk. False: another transaction has taken the chunks back, and the trim is over.
+  /// chunk. Returns false if another transaction has taken the chunks back; the trim is over then.
   [[nodiscard]] bool begin_clearing();
-  /// Called when that transaction's body ends: by an exception, or with all of its frees made.
+  /// Called when the body of that transaction ends, also by an exception.
   void cleared() noexcept;
-  /// Called before the chunks' blocks are given back. False: as for begin_clearing().
+  /// Called before the chunks' file blocks are given back. Returns false as begin_clearing().
   [[nodiscard]] bool begin_punching();
-  /// The chunks may be reserved again.
+  /// Ends the claim: the chunks may be reserved again.
   void end_claim() noexcept;
-  /// Is the data offset that of a span's chunk that the calling thread is about to clear?
+  /// Whether the data offset is that of a span that the calling thread is clearing.
   [[nodiscard]] bool is_clearing(std::uint64_t offset) const;
 
   /// How much opening and reserving have read so far: tests bound the cost of opening with it.

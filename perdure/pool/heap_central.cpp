@@ -249,8 +249,8 @@ std::uint64_t Central::claim(std::uint64_t chunk, std::uint64_t most, std::uint6
       const ChunkWord w = word(chunk);
       std::uint64_t count = 1;
       bool whole = w.kind() == ChunkWord::free;
-      // The words of a span that was emptied stay until another structure lies there. Where a part
-      // of it is reserved by now, the transaction that has it will clear the others.
+      // An empty span keeps its words until another structure lies there. If a part of its chunks
+      // has been reserved, the transaction that has them will clear the other words.
       if (w.kind() == ChunkWord::small && w.size_class() < small_classes) {
         count = classes[w.size_class()].chunks;
         whole = w.count() == count && chunk + count <= end;
@@ -260,7 +260,7 @@ std::uint64_t Central::claim(std::uint64_t chunk, std::uint64_t most, std::uint6
       for (std::uint64_t c = chunk; whole && c < chunk + count; ++c) blocks |= has_blocks(c);
       if (blocks) {
         if (claimed != 0 && claimed + count > max_chunks) return chunk;
-        // What may fail comes first.
+        // The insertions come first, since they may fail.
         if (claim.runs.empty() || claim.runs.back().first + claim.runs.back().count != chunk)
           claim.runs.push_back({chunk, 0});
         if (w.kind() != ChunkWord::free) claim.spans.push_back({chunk, count});
@@ -269,7 +269,7 @@ std::uint64_t Central::claim(std::uint64_t chunk, std::uint64_t most, std::uint6
         claimed += count;
       }
       chunk += count;
-      // Without memory to note what is left of the run, it is gone.
+      // remove() may have lacked memory for the rest of the run: look for the next run again.
       if (blocks) break;
     }
   }

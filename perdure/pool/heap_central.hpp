@@ -49,7 +49,7 @@ class ChunkRuns {
                      const Allocate& allocate, Status& refused);
   /// Takes exactly these chunks, which are free; nothing is allocated.
   void remove(std::uint64_t chunk, std::uint64_t count) noexcept;
-  /// The first free chunks from `chunk` on, as far as they are consecutive; none if count is 0.
+  /// The first run of consecutive free chunks from `chunk` on; there is none if count is 0.
   [[nodiscard]] ChunkRange from(std::uint64_t chunk) const noexcept;
   [[nodiscard]] std::uint64_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::uint64_t longest() const noexcept {
@@ -108,15 +108,16 @@ class Central {
   /// spans that it has not read before. Returns how many it read: 0 if none are left. A session
   /// reads each span's bitmap here at most once.
   std::uint64_t look_for_empty(std::uint64_t most, std::uint64_t data_bytes);
-  /// Reads on in the directory, by at least a page; false at the data region's end.
+  /// Reads on in the directory, by a page or to the end of a section. Returns false at the data
+  /// region's end.
   bool look_further(std::uint64_t data_bytes);
-  /// Looks at up to `most` free chunks from `chunk` on, and takes out of use those to which the
-  /// file system has given a block (`has_blocks`), at most what `claim` has space for. A span
-  /// without a block in use is claimed as a whole or not at all: its words are cleared together.
-  /// Returns the chunk to continue at; 0 when the last free chunk has been looked at.
+  /// Looks at up to `most` free chunks from `chunk` on, and moves those that have blocks in the
+  /// file (`has_blocks`) to `claim`, until that has max_chunks. A span without a block in use is
+  /// claimed as a whole or not at all: its words are cleared together. Returns the chunk to
+  /// continue at; 0 when the last free chunk has been looked at.
   std::uint64_t claim(std::uint64_t chunk, std::uint64_t most, std::uint64_t max_chunks,
                       const std::function<bool(std::uint64_t chunk)>& has_blocks, FreeClaim& claim);
-  /// The known chunks are free again, for every request.
+  /// Makes these chunks free again, for every request.
   void unclaim(const std::vector<ChunkRange>& runs) noexcept {
     for (const ChunkRange& run : runs)
       if (run.count != 0) runs_.add(run.first, run.count);

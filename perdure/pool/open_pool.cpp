@@ -53,7 +53,7 @@ void OpenPool::remove_file() noexcept {
     ::unlink(real);
 }
 
-// Nothing is written here: start_session raises the limit.
+// Decides whether to raise the limit, and writes nothing: start_session raises it.
 Status OpenPool::plan_raise(const OpenFile& how) {
   if (!how.raise_max || read_only_ || created_) return {};
   if (how.max_bytes > max_data_limit)
@@ -193,7 +193,7 @@ Result<std::unique_ptr<OpenPool>> OpenPool::finish_open(std::unique_ptr<OpenPool
     pool->field_names_ = who.field_names;
     if (Status s = pool->reserve_view(); !s.ok()) return s;
   } else if (pool->raise_to_ != 0) {
-    // A raise for which there is no address space is refused before recovery writes.
+    // If there is no address space for a raise, it is refused here, before recovery writes.
     if (Status s = pool->reserve_view(); !s.ok()) return s;
   }
   // ALLOC-1: before anything is stored. A file that was copied without its holes may lack blocks

@@ -44,9 +44,9 @@ struct OpenFile {
   /// creation: the data region's maximum size, for which address space is reserved. The directory
   /// takes 1/8192 of it as the data region grows
   std::uint64_t max_bytes = 64ULL << 30;
-  /// An existing pool whose limit is less than max_bytes gets that as its limit when its session
-  /// starts (RAISE-1, directory.hpp). A pool with this limit or a higher one stays as it is; so
-  /// does one that is opened for reading only.
+  /// true: an existing pool whose limit is less than max_bytes gets max_bytes as its limit when its
+  /// session starts (RAISE-1, directory.hpp). A pool with a limit of max_bytes or more is not
+  /// changed, nor is one that is opened for reading only.
   bool raise_max = false;
   /// creation: the data region's initial size, allocated; 0: the minimum, allocated as it is used
   std::uint64_t initial_bytes = 0;
@@ -119,8 +119,8 @@ class OpenPool {
   /// Between open and start_session: the data region durably holds every transaction with an id up
   /// to `id`. start_session publishes it as the checkpoint id.
   void recovered(std::uint64_t id) noexcept { header_.checkpoint_id = id; }
-  /// The offset of the program's root object: the header's, or the one that the catalog names
-  /// (catalog.hpp) and that the opening has given to set_root().
+  /// The offset of the program's root object: that of the header, or in a pool with a catalog the
+  /// one that opening has passed to set_root() (catalog.hpp).
   [[nodiscard]] std::uint64_t root_offset() const noexcept { return root_offset_; }
   [[nodiscard]] std::uint64_t root_bytes() const noexcept { return root_bytes_; }  ///< its size
   void set_root(std::uint64_t offset, std::uint64_t bytes) noexcept {
@@ -164,8 +164,8 @@ class OpenPool {
   /// before is made empty again. A device, or a medium of the caller, stays.
   void drop_unless_kept() noexcept { provisional_ = created_; }
   void keep() noexcept { provisional_ = false; }
-  /// The pool has the layout and the field names that it was opened with: from now on a clean close
-  /// writes them into the header. An opening that was refused has not come so far.
+  /// Call this when the pool has the layout and the field names that it was opened with: from now
+  /// on a clean close writes them into the header. An opening that is refused does not call it.
   void has_this_layout() noexcept { said_ = true; }
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -183,12 +183,12 @@ class OpenPool {
   /// that is clean and holds the same objects (TRIM-1, TRIM-2).
   Result<TrimReport> trim(bool dry_run = false);
 
-  /// The last step of a trim beside transactions (engine/trim.hpp): gives the blocks of these
-  /// chunks back to the file system. Nothing may store there, or read what it needs, until the
-  /// caller lets them be reserved again (TRIM-4). The view shows zeros there afterwards. Returns
-  /// the bytes that had blocks. Errors: `unsupported` where the medium or its file system has no
-  /// holes, `read_only`, the medium's: the chunks are free all the same, and a part of them may be
-  /// holes. One caller at a time, in a session.
+  /// The last step of a trim in a session (engine/trim.hpp): gives the blocks of these chunks back
+  /// to the file system. No thread may use the chunks until the caller lets them be reserved again
+  /// (TRIM-4). Afterwards the mapping shows zeros there. Returns the bytes that had blocks. Errors:
+  /// `unsupported` if the medium or its file system has no holes, `read_only`, and the medium's;
+  /// after an error the chunks are still free, and a part of them may be holes. One caller at a
+  /// time, in a session.
   Result<std::uint64_t> give_back(const std::vector<ChunkRange>& runs);
 
   /// Marks the pool clean and publishes. Precondition: the engine has made a checkpoint, so the
@@ -223,7 +223,7 @@ class OpenPool {
   bool was_empty_file_ = false;  ///< the file that this opening made replaced an empty one
   std::string path_;
   std::string layout_, field_names_;  ///< Identity's
-  bool said_ = false;                 ///< has_this_layout() was called
+  bool said_ = false;                 ///< whether has_this_layout() was called
 };
 
 }  // namespace perdure::pool

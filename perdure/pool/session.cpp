@@ -97,7 +97,7 @@ Status OpenPool::start_session(ViewPolicy policy, bool paged) {
       // mutant: session-empty-rings
       std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
       h.append_unit = static_cast<std::uint32_t>(medium_->append_unit());
-      // RAISE-1: together with the epoch, and after recovery.
+      // RAISE-1: the limit is raised together with the epoch, after recovery.
       if (raise_to_ != 0) raise_limit(h, raise_to_);
     });
     if (!s.ok()) return s;
@@ -155,7 +155,7 @@ Status OpenPool::grow(std::uint64_t wanted) {
   if (read_only_)
     return failure(Code::read_only, path_, "growth of a pool that is open for reading only", {},
                    "open it for writing");
-  // Neither it nor what it is made of changes in a session.
+  // The header fields that the directory is made from do not change in a session.
   const Directory directory(header_);
   const std::uint64_t max = directory.max_data_bytes();
   if (wanted > max) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// OpenPool::give_back: the file system gets the blocks of free chunks back, in a session. See
+// OpenPool::give_back: gives the blocks of free chunks back to the file system, in a session. See
 // open_pool.hpp; engine/trim.hpp has the invariants.
 #include <cstring>
 
@@ -10,10 +10,11 @@
 namespace perdure::pool {
 
 Result<std::uint64_t> OpenPool::give_back(const std::vector<ChunkRange>& runs) {
-  // TRIM-3: programs that do not know holes refuse the pool before it has one.
+  // TRIM-3: the pool gets the feature before the first hole, so that programs that do not know
+  // holes refuse it.
   if (Status s = require_feature(Feature::small_logs); !s.ok()) return s;
-  // Lines that an engine has stored and flushed are clean after this, so that no later flush of
-  // everything touches a page of a hole.
+  // After this, lines that an engine has stored and flushed are clean. So no later flush_all()
+  // touches a page of a hole.
   if (Status s = medium_->flush_all(); !s.ok()) return s;
   std::uint64_t bytes = 0;
   Status failed;
@@ -25,15 +26,15 @@ Result<std::uint64_t> OpenPool::give_back(const std::vector<ChunkRange>& runs) {
       bytes += *given;
     else
       failed = given.status();  // a part of the run may be a hole
-    // A page of the view that was stored to is a copy; with it the data region's zeros show. The
-    // two must not differ where no mark says so.
+    // A page of the mapping that was stored to is a copy. Dropping the copy makes the data region's
+    // zeros visible: copy and data region may differ only where a dirty-line mark says so.
     if (policy_ == ViewPolicy::shadow && !medium_->drop_copies(view_ + offset, n))
       std::memset(view_ + offset, 0, n);
     if (!failed.ok()) break;
   }
-  // TRIM-4: the holes are durable before anything is stored there again. Without that a crash could
-  // leave zeros in place of what a later transaction has stored. Where a run failed, this is so for
-  // those before it.
+  // TRIM-4: the holes must be durable before a transaction stores there again. Otherwise a crash
+  // could leave zeros in place of what it stored. If a run failed, the holes of the runs before it
+  // are made durable here, too.
   if (Status s = medium_->flush_all(); !s.ok()) return s;
   if (!failed.ok()) return failed;
   return bytes;

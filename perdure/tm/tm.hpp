@@ -124,20 +124,20 @@ class Domain {
     });
   }
 
-  /// Returns when each transaction of another thread that was open at the call, or was ending its
-  /// commit, has ended. Transactions that begin meanwhile are not waited for: they see every commit
-  /// that happened before the call. A TM that shows no open update here (GlobalLock, Htm) runs none
-  /// beside the commit of another one that could change what it has read: there a caller that has
-  /// itself run an update before the call is safe from older ones.
+  /// Waits for the end of each transaction of another thread that was open at the call, or was
+  /// ending its commit. It does not wait for transactions that begin later: they see every commit
+  /// that happened before the call. GlobalLock and Htm do not show their open updates here. In
+  /// these TMs no update runs beside a commit that could change what it has read, so a caller that
+  /// has itself run an update before the call need not wait for older updates.
   void wait_for_open(int me) noexcept {
-    // Pairs with the light fence of a begin: a transaction that is not seen below sees what
-    // happened before.
+    // Pairs with the light fence of a begin: a transaction that the loop below does not see, sees
+    // what happened before this fence.
     heavy_fence();
     each([&](int i, const Slot&) {
       if (i == me) return;
       Slot& slot = slots[i];
       slot.wait_for_an_end();
-      // Htm shows a commit here only, and what follows its writes ends with it.
+      // Htm shows only its commits here; a commit ends after all that follows its writes.
       const auto pending = [&slot] {
         return slot.pending.load(std::memory_order_acquire);  // pairs with the end of a commit
       };

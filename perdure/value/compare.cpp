@@ -13,7 +13,7 @@ using How = Conversion::How;
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-/// The word of a scalar without the number that holds it, and that number: "time<1/1," and "i64".
+/// Splits the word of a scalar into its unit and the number that holds it: "time<1/1," and "i64".
 std::pair<std::string_view, std::string_view> halves(std::string_view word) {
   if (word.starts_with("enum:")) return {word.substr(0, 5), word.substr(5)};
   const std::size_t comma = word.find(',');
@@ -25,12 +25,12 @@ bool is_counted(std::string_view number) {
          number[1] >= '0' && number[1] <= '9';
 }
 
-/// Whether each value of one number is one of the other.
+/// Whether each value of one number type is a value of the other.
 bool widens(const Type& before, const Type& now) {
   if (before.number == Number::opaque || now.number == Number::opaque) return false;
   const auto [unit, held] = halves(before.word);
   const auto [unit_now, held_now] = halves(now.word);
-  // An enumerator becomes a number; nothing becomes an enumerator but one.
+  // An enumerator may become a number, but a number may not become an enumerator.
   if (unit != unit_now && !(unit == "enum:" && unit_now.empty())) return false;
   if (!is_counted(held) || !is_counted(held_now)) return held == held_now;
   if (before.number == now.number) return now.size >= before.size;
@@ -63,14 +63,15 @@ class Comparer {
   const Conversion* run(const Type& before, const Type& now, const std::string& path) {
     const bool structs = before.kind == Kind::structure && now.kind == Kind::structure;
     if (structs) {
-      // It may be unfinished: a struct in itself. Its changes are named at the first place.
+      // The conversion may be unfinished, for a struct within itself. Its changes were reported
+      // where the struct was first seen.
       const auto found = structs_.find({&before, &now});
       if (found != structs_.end()) return found->second;
     }
     Conversion& to = out_.made_.emplace_back(Conversion{&before, &now});
     if (structs) structs_.emplace(std::pair(&before, &now), &to);
     if (before.reversed != now.reversed) {
-      different(path, before, now, "its order is turned");
+      different(path, before, now, "one of them is in descending order");
     } else if (before.kind == now.kind) {
       like(to, before, now, path);
     } else if (now.kind == Kind::optional) {
@@ -134,7 +135,7 @@ class Comparer {
     }
   }
 
-  /// Old alternatives keep their numbers: new ones may follow them.
+  /// Old alternatives keep their numbers, so new ones may only follow them.
   void variant(Conversion& to, const Type& before, const Type& now, const std::string& path) {
     if (now.parts.size() < before.parts.size())
       return different(path, before, now, "alternatives are missing");
@@ -186,10 +187,12 @@ class Comparer {
         report(dot + name, Need::nothing,
                "removed; what it holds is freed when its value is rewritten or erased");
       else
-        report(dot + name, Need::refusal,
-               "found in the pool, not in the program: name it in perdure_removed if it may be "
-               "lost, and in perdure_renamed if it has another name now; if neither is so, the "
-               "program is older than the pool: use the newer one");
+        report(
+            dot + name, Need::refusal,
+            "found in the pool, not in the program: name it in perdure_renamed if it has "
+            "another name now, give a step that reads it if other fields are made of it, or name "
+            "it in perdure_removed if it may be lost; if none of these is so, the program is "
+            "older than the pool: use the newer one");
     }
   }
   static std::vector<std::string_view> names_of(const Type& type) {

@@ -41,7 +41,7 @@ void convert(Reader& tx, const Conversion& by, const std::byte* image, void* obj
       const sequence head = sequence::header(tx, block);
       const Type &old = by.from->element(), &now = by.to->element();
       if (block != nullptr) tx.expect(block->images(), std::size_t{head.count} * old.size);
-      // Elements that an initialiser made are not those of the pool.
+      // Removes the elements that an initialiser made: the pool's take their place.
       by.to->operations->make(object, 0);
       void* const to = by.to->operations->make(object, head.count);
       std::size_t i = 0;
@@ -57,7 +57,7 @@ void convert(Reader& tx, const Conversion& by, const std::byte* image, void* obj
       return convert(tx, *by.parts.front().by, image + by.parts.front().from_at,
                      by.to->operations->make(object, 1));
     case How::into_optional:
-      by.to->operations->make(object, 0);  // what an initialiser put there is not the pool's
+      by.to->operations->make(object, 0);  // removes what an initialiser put there
       return convert(tx, *by.parts.front().by, image, by.to->operations->make(object, 1));
     case How::variant: {
       const auto index = std::to_integer<std::size_t>(*image);

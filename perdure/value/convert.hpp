@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// compare(), convert(): what changed between the type of a value in a pool and the program's, and
-// how the old image is read as the new type.
+// compare() finds what changed between the type of a value in a pool and the program's type;
+// convert() reads an image of the old type as an object of the new one.
 //
 // Fields are found by name. A field that the pool does not have keeps the value that the struct's
-// own initialiser gives it. Nothing is converted in the pool: an old image is read to an object,
-// and what is written has the new type's layout.
+// own initialiser gives it. Nothing is converted in the pool: an old image is read into an object,
+// and the program writes images of the new type only.
 // Thread safety: compare() is a pure function; a Comparison does not change after it was made;
 // convert() has that of the transaction.
 #pragma once
@@ -21,30 +21,30 @@
 
 namespace perdure::value {
 
-/// What a change asks of the program.
+/// What a change needs from the program.
 enum class Need : std::uint8_t {
-  nothing,  ///< values are read and rewritten by themselves
-  step,     ///< a function of the program has to make the new value of the old one
-  refusal,  ///< the program would lose what the pool has
+  nothing,  ///< values are converted when they are read
+  step,     ///< a function of the program has to make the new value from the old one
+  refusal,  ///< the program would lose data of the pool
 };
 
 /// One difference between two types.
 struct Change {
-  std::string path;  ///< of the field: "sessions.owner"; empty for the value itself
+  std::string path;  ///< the field, "sessions.owner"; empty for the value itself
   Need need;
   std::string text;     ///< what changed, and what to do about it
-  bool is_new = false;  ///< a field that the pool's value does not have
+  bool is_new = false;  ///< whether the field is one that the pool's value does not have
 };
 
 /// How a part is read.
 struct Conversion {
   enum class How : std::uint8_t {
-    same,           ///< both lie in the same way
+    same,           ///< both images have the same layout
     number,         ///< a number that becomes wider
     sequence,       ///< element by element
-    optional,       ///< what is in it
+    optional,       ///< its value, if it has one
     into_optional,  ///< a value becomes the value of an optional
-    variant,        ///< the alternative that is in it
+    variant,        ///< its alternative
     array,          ///< element by element
     structure,      ///< field by field
     left_out,       ///< not read: the new value keeps its initialiser
@@ -63,13 +63,13 @@ struct Conversion {
 /// The result of compare().
 class Comparison {
  public:
-  /// All changes, in the order of the program's fields; what only the pool has comes last.
+  /// All changes, in the order of the program's fields; fields that only the pool has come last.
   [[nodiscard]] const std::vector<Change>& changes() const noexcept { return changes_; }
   /// The largest need of all changes.
   [[nodiscard]] Need need() const noexcept;
-  /// The changes that have a need of at least this, one a line: "sessions.owner: ...".
+  /// The changes that have a need of at least this, one per line: "sessions.owner: ...".
   [[nodiscard]] std::string lines(Need least) const;
-  /// How the old image is read. Parts that need a step are left out.
+  /// How to read the old image. Parts that need a step are left out.
   [[nodiscard]] const Conversion& conversion() const noexcept { return *root_; }
 
  private:
@@ -82,20 +82,20 @@ class Comparison {
   const Conversion* root_ = nullptr;
 };
 
-/// Compares a type of the pool with the program's. Both must outlive the result. `path` stands
-/// before the paths of the changes. Throws std::bad_alloc.
+/// Compares a type of the pool with the program's. Both must outlive the result. The paths of the
+/// changes begin with `path`. Throws std::bad_alloc.
 [[nodiscard]] Comparison compare(const Type& before, const Type& now, const std::string& path);
-/// The same, of values that are no part of another.
+/// The same for values that are not a part of another.
 [[nodiscard]] inline Comparison compare(const Type& before, const Type& now) {
   return compare(before, now, "");
 }
 
-/// Gives the wider number at `to`, of `to_bytes`, the value of the one at `from`, of `bytes`: a
-/// little-endian integer, or a float that becomes a double.
+/// Sets the number of `to_bytes` bytes at `to` to the value of the number of `bytes` bytes at
+/// `from`: a little-endian integer, or a float that becomes a double. REQUIRES: to_bytes >= bytes.
 void widen(Number kind, const std::byte* from, std::size_t bytes, void* to,
            std::size_t to_bytes) noexcept;
 
-/// Gives a new object the value of an old image. REQUIRES: object was value-initialised. Errors:
+/// Reads an old image into a new object. REQUIRES: object was value-initialised. Errors:
 /// as decode().
 void convert(Reader& tx, const Conversion& by, const std::byte* image, void* object);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// describe(): a value for a message to a person: 7, 'text', {7, 'text'}.
+// describe(): a value as text for a message: 7, 'text', {7, 'text'}.
 //
 // Thread safety: pure functions over their arguments. Errors: std::bad_alloc.
 #pragma once
@@ -12,8 +12,9 @@
 
 namespace perdure::value {
 
-/// An object of the C++ type that `type` was made from, in at most `most` bytes, of which the last
-/// are "..." where it is longer. What is no number, text, optional or structure is "?".
+/// Describes an object of the C++ type from which `type` was made, in at most `most` bytes; a
+/// longer text is cut and ends with "...". Values other than numbers, texts, optionals and
+/// structures are shown as "?".
 [[nodiscard]] std::string describe(const Type& type, const void* object, std::size_t most = 60);
 
 }  // namespace perdure::value

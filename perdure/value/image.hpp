@@ -58,8 +58,8 @@ void assign(Writer& tx, const Type& type, std::byte* where, const void* object);
 /// Frees what an image owns. The image must not be used afterwards.
 void drop(Writer& tx, const Type& type, const std::byte* image);
 
-/// Frees up to `blocks` blocks of what an image in the pool owns, and lowers `blocks` by their
-/// number. Each pointer to one is null then. Returns whether nothing is left.
+/// Frees up to `blocks` blocks that an image in the pool owns, sets the pointers to them to null,
+/// and lowers `blocks` by their number. Returns whether no block is left.
 bool free_some(Writer& tx, const Type& type, std::byte* where, std::uint64_t& blocks);
 
 /// Gives an image, a copy of another one, blocks of its own.

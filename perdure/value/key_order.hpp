@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// KeyOrder: the order of keys in DRAM that a container of the pool would give them.
+// KeyOrder: compares keys in DRAM by the order that a container in the pool would use.
 //
 // Thread safety: its functions change nothing. Errors: std::bad_alloc, and error(invalid) for a
 // variant that lost its value to an exception.
@@ -17,11 +17,11 @@ class KeyOrder {
  public:
   /// `type` must outlive this object.
   explicit KeyOrder(const Type& type) : type_(type) {}
-  /// An object's image.
+  /// Makes the image of an object.
   [[nodiscard]] std::shared_ptr<const std::byte> image(const void* object) const;
   /// Whether an image is less than an object.
   [[nodiscard]] bool less(const std::byte* image, const void* object) const;
-  /// Whether keys of a type, or parts of them, are found by an order of their class.
+  /// Whether a class with an order of its own orders keys of this type, or parts of them.
   [[nodiscard]] static bool own(const Type& type);
 
  private:

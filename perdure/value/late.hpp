@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// late: steps that make records of the program's of those that an earlier version wrote when they
-// are read.
+// late: steps that make records of the program's version from records of an earlier one each time
+// these are read.
 //
-// A pool that was opened with Migration::lazy has such records until they are written or settled.
-// There is one function for a type in the process: the one that was set last.
+// A pool that was opened with Migration::lazy has such records until they are written or settled. A
+// record's address says which pool it is in, so a reader needs to know nothing of the pool.
 // Thread safety: any thread, any time. Errors: std::bad_alloc.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -24,10 +26,13 @@ namespace late {
 /// nothing, if no step leads from the record to it.
 using Make = std::function<bool(Reader& tx, const record* from, void* object)>;
 
-/// Sets the function of a type of the program.
-void set(const Type& type, Make make);
-/// The function of a type; null where there is none.
-[[nodiscard]] std::shared_ptr<const Make> find(const Type& type);
+/// Records of the pool at [begin, begin + bytes) become objects of `type` by `make`, until the
+/// result is destroyed, which must be before something else is mapped there. REQUIRES: the pool has
+/// no function for this type.
+[[nodiscard]] std::shared_ptr<const void> add(const std::byte* begin, std::uint64_t bytes,
+                                              const Type& type, Make make);
+/// The function for a record and a type; null where there is none.
+[[nodiscard]] std::shared_ptr<const Make> find(const record* from, const Type& type);
 
 }  // namespace late
 }  // namespace perdure::value

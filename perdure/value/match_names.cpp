@@ -10,8 +10,8 @@ bool has(const std::vector<std::string_view>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The names that a field had, its own first; each in the place of how many renamings lead to it.
-/// None leads over an earlier name that is there.
+/// The names that a field had: element n has those to which n renamings lead, so element 0 has its
+/// own name. A chain ends at a name that the earlier version has.
 std::vector<std::vector<std::string_view>> earlier_names(
     std::string_view name, const std::vector<std::string_view>& before,
     const std::vector<perdure::renamed>& renamed) {
@@ -47,7 +47,7 @@ MatchedNames match_names(const std::vector<std::string_view>& before,
     names.push_back(earlier_names(name, before, renamed));
     most = std::max(most, names.back().size());
   }
-  // Whether the earlier field of this name has another one now, which no earlier field had.
+  // Whether the earlier field with this name has been renamed to a name that no earlier field had.
   const auto renamed_away = [&](std::string_view name) {
     for (std::size_t i = 0; i < now.size(); ++i) {
       if (has(before, now[i])) continue;
@@ -68,8 +68,8 @@ MatchedNames match_names(const std::vector<std::string_view>& before,
         }
       }
     }
-  // A field without an earlier one, though its list leads to one that another field has taken by
-  // its own list: which of the two it was can't be known.
+  // A field without a match whose chain leads to an earlier field that another field has matched by
+  // its own chain: which of the two the earlier field was can't be known.
   for (std::size_t i = 0; i < now.size(); ++i) {
     if (out.from[i]) continue;
     for (std::size_t steps = 1; steps < names[i].size(); ++steps)

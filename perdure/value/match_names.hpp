@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which field of an earlier version each field of a struct was, by the names in its
-// perdure_renamed: for the fields of records and of root objects alike.
+// match_names(): finds for each field of a struct the field that it was in an earlier version, by
+// the names in perdure_renamed. Both the fields of records and those of root objects use it.
 // Thread safety: a pure function.
 #pragma once
 
@@ -17,23 +17,25 @@
 namespace perdure::value {
 
 struct MatchedNames {
-  /// Of each field now, the number of the earlier one; none: it is new.
+  /// For each field of the struct, the number of the earlier field; none if the field is new.
   std::vector<std::optional<std::size_t>> from;
-  /// Two fields now, by number, that are said to have been one earlier field.
+  /// Two fields of the struct that the list declares to be one earlier field; all by number.
   struct Both {
     std::size_t earlier, one, other;
   };
   std::vector<Both> both;
 };
 
-/// A list may have the renamings of several versions, and so lead over a name to an earlier one. A
-/// field is the earlier one of its own name, unless that one has another name now; or else the one
-/// to which the fewest renamings lead. No earlier field is taken twice. Throws std::bad_alloc.
+/// `renamed` may have the entries of several versions, so that a field has a chain of earlier
+/// names. A field matches the earlier field with its own name, unless that one has been renamed to
+/// another; otherwise the earlier field to which the fewest renamings lead. No earlier field is
+/// matched twice. Throws std::bad_alloc.
 [[nodiscard]] MatchedNames match_names(const std::vector<std::string_view>& before,
                                        const std::vector<std::string_view>& now,
                                        const std::vector<perdure::renamed>& renamed);
 
-/// What a message says of such a pair, after the earlier field's name and ": ".
+/// The text of a message about a pair in `both`; the name of the earlier field and ": " come before
+/// it.
 [[nodiscard]] std::string both_text(std::string_view one, std::string_view other);
 
 }  // namespace perdure::value

@@ -67,7 +67,7 @@ struct VariantOperations {
  private:
   template <std::size_t I>
   static void* put(T& variant) {
-    variant.template emplace<I>();  // what an initialiser put there is not the pool's
+    variant.template emplace<I>();  // removes what an initialiser put there
     return std::addressof(std::get<I>(variant));
   }
 };

@@ -30,8 +30,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
-/// Reads by recursive descent. Types are made before those within them. After a failure everything
-/// returns null.
+/// Reads by recursive descent. A type is made before the types within it. After a failure every
+/// call returns null.
 class Parser {
  public:
   explicit Parser(std::string_view text) : owned_(std::make_unique<ParsedType::Owned>()) {
@@ -39,7 +39,7 @@ class Parser {
     text_ = owned_->text;
   }
 
-  /// Reads one type; `at()` is behind it then.
+  /// Reads one type; at() is behind the type afterwards.
   Result<ParsedType> run() {
     const Type* root = type(false);
     if (root != nullptr) {
@@ -58,7 +58,7 @@ class Parser {
   /// A structure around the place that is read.
   struct Around {
     const Type* type;
-    bool turned;  ///< directly in desc<>: nothing may refer to it
+    bool turned;  ///< directly in desc<>, so no "^n" may refer to it
   };
 
   std::nullptr_t fail(const std::string& found, Code code = Code::corrupt) {
@@ -113,8 +113,7 @@ class Parser {
   }
 
   const Type* type(bool turned) {
-    if (depth_ == deepest_text)
-      return fail("more types in each other than are read", Code::too_big);
+    if (depth_ == deepest_text) return fail("types nested more than 100 deep", Code::too_big);
     ++depth_;
     const Type* const out = one(turned);
     --depth_;
@@ -150,7 +149,7 @@ class Parser {
     return opaque();
   }
 
-  /// Reads "u8" or "enum:u8". Returns null, and stays, where there is none.
+  /// Reads "u8" or "enum:u8". If there is none, returns null and reads nothing.
   const Word* scalar_word() {
     const std::size_t skipped = text_.substr(at_).starts_with("enum:") ? 5 : 0;
     std::size_t end = at_ + skipped;
@@ -305,7 +304,7 @@ class Parser {
 };
 
 Result<ParsedType> parse_front(std::string_view& text) {
-  // A text of a container may go on behind the limit.
+  // Only the type at the beginning of a container's text is limited, not the whole text.
   Parser parser(text.substr(0, longest_text));
   Result<ParsedType> out = parser.run();
   if (out) text.remove_prefix(parser.at());

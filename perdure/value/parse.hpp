@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// parse(): a value's layout text, back as a Type.
+// parse(): reads a value's layout text back into a Type.
 //
-// A pool's own texts say how its values lie, whatever the program knows of them. A Type made here
-// has no Operations: images can be walked, dropped and converted by it, and no C++ object made.
+// The texts in a pool say how its values lie, even if the program does not know their types. A Type
+// that is made here has no Operations: it can be used to walk, free and convert images, but not to
+// make C++ objects.
 // The text may come from a damaged or hostile pool: everything that a walk relies on is checked
 // (sizes, offsets, alignments, nesting, structs that contain themselves).
 // Thread safety: parse() is a pure function; a ParsedType does not change after it was made.
@@ -24,13 +25,13 @@ namespace perdure::value {
 /// its Types.
 class ParsedType {
  public:
-  /// The outermost type. Valid as long as this object, or one that it was moved to.
+  /// The outermost type. Valid as long as this object, or the one to which it was moved.
   [[nodiscard]] const Type& type() const noexcept { return *owned_->root; }
 
  private:
   friend class Parser;
   struct Owned {
-    std::string text;        ///< what the names and words of the types are cut from
+    std::string text;        ///< the types' names and words are parts of it
     std::deque<Type> types;  ///< their addresses stay
     const Type* root = nullptr;
   };
@@ -41,14 +42,14 @@ class ParsedType {
 
 /// The longest text that is read, in bytes.
 inline constexpr std::size_t longest_text = std::size_t{1} << 20;
-/// The most types that enclose each other in a text.
+/// The largest number of types that enclose each other in a text.
 inline constexpr unsigned deepest_text = 100;
-/// The most bytes of an image.
+/// The largest size of an image, in bytes.
 inline constexpr std::size_t largest_image = std::size_t{1} << 30;
 
-/// Reads a text that text_of() wrote. The result printed again is the same text. Fails with
-/// Code::corrupt, and says where; with Code::too_big for a text beyond the limits above. Throws
-/// std::bad_alloc.
+/// Reads a text that text_of() wrote; text_of() of the result is the same text. Returns
+/// Code::corrupt with the position of the error, or Code::too_big for a text beyond the limits
+/// above. Throws std::bad_alloc.
 [[nodiscard]] Result<ParsedType> parse(std::string_view text);
 
 /// Reads one type at the beginning of a text, such as that of a container, and removes it from

@@ -110,7 +110,7 @@ consteval bool described_part() {
 
 }  // namespace detail
 
-/// Whether T, which may lie as its bytes, has a Type: no pointer and no large number is in it.
+/// Whether T, which may lie as its bytes, has a Type: it contains no pointer and no large number.
 template <class T>
 consteval bool described() {
   return detail::described_part<T>();

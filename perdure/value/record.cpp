@@ -13,8 +13,8 @@
 namespace perdure::value {
 namespace {
 
-/// The layout of a record: `type`, or that of an earlier version of the program. Throws
-/// error(corrupt) if it is none of these.
+/// The type of a record: `type`, or that of an earlier version of the program. Throws
+/// error(corrupt) if the shape is unknown.
 const Type& layout_in(Reader& tx, const Type& type, const record* from) {
   std::uint64_t shape = 0;
   tx.read_bytes(&shape, from, sizeof shape);
@@ -30,8 +30,8 @@ const Type& layout_in(Reader& tx, const Type& type, const record* from) {
                          "container with another struct"));
 }
 
-/// How an earlier version's value is read as one of `now`. Throws error(incompatible) if it can't
-/// be.
+/// How to read an earlier version's value as one of type `now`. Throws error(incompatible) if that
+/// is not possible.
 const Conversion& conversion(const Type& before, const Type& now) {
   const Comparison& changes = shapes::between(before, now);
   if (changes.need() != Need::nothing) {
@@ -76,7 +76,7 @@ bool record::read_part(Reader& tx, const Type& type, const record* from, const P
 void record::read(Reader& tx, const Type& type, const record* from, void* object) {
   const Type& lies = layout_in(tx, type, from);
   if (__builtin_expect(&lies != &type, 0) && shapes::between(lies, type).need() != Need::nothing) {
-    if (const auto make = late::find(type); make != nullptr && (*make)(tx, from, object)) return;
+    if (const auto make = late::find(from, type); make != nullptr && (*make)(tx, from, object)) return;
   }
   Buffer image(lies.size);
   tx.read_bytes(image.data(), from->image(), lies.size);

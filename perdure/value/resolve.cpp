@@ -29,7 +29,7 @@ class Resolver {
     }
     state.progress = Progress::begun;
     Type& type = *state.type;
-    // A sequence's element may be a structure around it: it is visited by itself.
+    // A sequence's element may be a structure around the sequence, which is visited on its own.
     if (type.kind != Kind::sequence) {
       for (const Part& part : type.parts) visit(*part.type);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// resolve(): sizes, alignments and places of types whose parts are known, for parse().
+// resolve(): computes the sizes, alignments and offsets of types whose parts are known, for
+// parse().
 //
 // Thread safety: a function over its argument.
 #pragma once
@@ -12,9 +13,10 @@
 
 namespace perdure::value {
 
-/// Fills in size, align, owns, and where parts lie, and checks what structures state of it.
-/// REQUIRES: a type stands before those within it, and refers to no other but to structures around
-/// it. Returns what is wrong ("found ..." goes on with it); empty if nothing is.
+/// Sets size, align, owns and the offsets of parts, and compares them with those that the text
+/// gives for structures. REQUIRES: a type comes before the types within it, and refers to no others
+/// except structures around it. Returns the error as text that can follow "found "; empty if there
+/// is none.
 [[nodiscard]] std::string resolve(std::deque<Type>& types);
 
 }  // namespace perdure::value

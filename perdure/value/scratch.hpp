@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Scratch: values in DRAM as they would lie in a pool: what one step made, for the next one to read
-// by the names of its fields.
+// Scratch: holds values in DRAM in the form that they would have in a pool. So the result of one
+// step is read by the next step by the names of its fields.
 //
 // Thread safety: none; an object belongs to one call. Errors: std::bad_alloc.
 #pragma once

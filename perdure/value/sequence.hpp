@@ -47,9 +47,9 @@ struct sequence {
                                         const void* objects, std::size_t n);
   /// Frees the block and what its elements own.
   static void drop(Writer& tx, const Type& element, sequence* block);
-  /// Frees up to `blocks` blocks of what its elements own, from its end, and lowers `blocks` by
-  /// their number; its count is that of the elements that may own something. Returns whether none
-  /// does.
+  /// Frees up to `blocks` blocks that the sequence's elements own, beginning at its end, and lowers
+  /// `blocks` by their number. Afterwards the sequence's count is the number of elements that may
+  /// still own blocks. Returns whether none does.
   static bool free_elements(Writer& tx, const Type& element, sequence* block,
                             std::uint64_t& blocks);
   /// Makes a copy whose elements own blocks of their own.

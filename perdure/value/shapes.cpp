@@ -19,15 +19,15 @@ struct Book {
   std::map<std::pair<const Type*, const Type*>, Comparison> comparisons;
 };
 
-/// Never destroyed: a pool with static storage duration may be closed after other such objects are
-/// gone.
+/// Never destroyed: a pool with static storage duration may be closed after other static objects
+/// have been destroyed.
 Book& book() {
   static Book& all = *new Book;
   return all;
 }
 
-/// What the thread looked up last: rows of one old version follow each other. Types and comparisons
-/// are never removed, so it does not become wrong.
+/// The thread's last look-up, since rows of one old version often follow each other. Types and
+/// comparisons are never removed, so the cached result stays right.
 struct Last {
   std::uint64_t shape = 0;
   const Type* type = nullptr;
@@ -37,7 +37,8 @@ struct Last {
 };
 constinit thread_local Last last;
 
-// fork() waits for the book: a child reads records of earlier versions, too.
+// fork() takes the table's lock, so that the table is whole in the child, which may read records of
+// earlier versions, too.
 const int held = base::hold_over_fork<book>();
 
 }  // namespace

@@ -102,12 +102,13 @@ struct Type {
   [[nodiscard]] const Type& element() const { return *parts.front().type; }
 };
 
-/// What a layout text says beside how values lie.
+/// What a layout text says besides the layout of values.
 enum class TextVersion : std::uint8_t {
-  /// Nothing: the text of records, from which shapes are made, and of pools without a catalog.
+  /// Nothing more: the text of records, from which shapes are made, and of pools without a catalog.
   plain,
   /// Also which classes have an order or a hash of their own, "less<hash<{...}8>>": the text of
-  /// keys in a pool with a catalog, so that adding one later is seen.
+  /// keys in a pool with a catalog. So a program that adds an order or a hash to a class has
+  /// another text.
   marked,
 };
 

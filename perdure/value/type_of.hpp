@@ -76,7 +76,7 @@ constexpr Number number_of() {
     return std::is_signed_v<T> ? Number::signed_integer : Number::unsigned_integer;
 }
 
-/// Whether there is text or a sequence in a T.
+/// Whether a T contains text or a sequence.
 template <class T>
 consteval bool owns_blocks();
 
@@ -189,7 +189,7 @@ void fill(Type& type) {
     type.plain = type.element().plain && type.size == type.object_bytes;
   } else {
     type.kind = Kind::structure;
-    // Before its fields: they may hold one of it (in a vector).
+    // Set before the fields are visited: a field may contain this type (in a vector).
     type.owns = owns_blocks<T>();
     type.own_order = plain_struct<T> && has_order<T>;
     if constexpr (requires { T::perdure_renamed; })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The catalog: what a new pool has, a layout text of any length, a root at a multiple of 64, a
-// creation that a power cut ends at any fence, and a catalog that leads nowhere.
+// The catalog: its contents in a new pool, a layout text of any length, a root at a multiple of 64,
+// a power cut at each fence of a creation, and a catalog that leads out of the pool.
 #include "perdure/pool/catalog.hpp"
 
 #include <gtest/gtest.h>
@@ -145,8 +145,8 @@ TEST_F(Catalogs, ADamagedOneIsRefusedAndNamed) {
   EXPECT_TRUE(Pool<Root>::try_open(path, small()).ok());
 }
 
-// CATALOG-1: what a power cut leaves at any fence of a creation is no pool, or one that opens as a
-// new one: with its first values, or with those of its first transaction.
+// CATALOG-1: after a power cut at any fence of a creation there is no pool, or one that opens as a
+// new one: with its initial values, or with those of its first transaction.
 TEST_F(Catalogs, ACreationThatAPowerCutEndsOpensAsANewPool) {
   medium::RecordingOptions options;
   options.log_bytes = 2 << 20;

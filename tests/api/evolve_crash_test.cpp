@@ -50,7 +50,7 @@ Options options_after(const engine::EngineInfo& entry) {
 class EvolveCrash : public ::testing::TestWithParam<engine::EngineInfo> {};
 class RebuiltCrash : public EvolveCrash {};
 
-/// What is surely durable at each fence of an opening by version 2, opened by it again.
+/// Version 2 opens the durable image of each fence of an earlier opening by version 2.
 template <class Pair>
 void each_fence(const engine::EngineInfo& engine, std::uint64_t rows) {
   using Pool1 = test::PoolBefore<Pair>;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Version 3 of a program: what the records of all earlier versions ask of it, lists of renamings
-// that lead over several versions or in two directions, and layout texts that are damaged.
+// Version 3 of a program: what it must declare for the records of all earlier versions,
+// perdure_renamed that leads through several versions or in two directions, and damaged layout
+// texts.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -123,7 +124,7 @@ TEST_F(History, AStepOfAnEarlierVersionsRowsIsTaken) {
       },
       options);
   EXPECT_EQ(calls, 2) << "to compare keys before the switch, and to rewrite the row after it";
-  // No row of version 1 is left: its layout asks nothing of the program any more.
+  // No row of version 1 is left, so the program no longer has to be able to read one.
   opens<user3::Root>();
   EXPECT_EQ(refusals<user3::Root>(), Lines{});
 }
@@ -279,8 +280,8 @@ TEST_F(History, TwoStructsOfOneTextSayTheSame) {
   opens<alike1::Root>();
   ASSERT_EQ(refusals<alike2::Root>().size(), 1U);
   EXPECT_NE(refusals<alike2::Root>()[0].find("two structs of the program have the fields "
-                                             "{owner:string@0,s:string@8}16 and other earlier "
-                                             "versions (give both the same perdure_renamed"),
+                                             "{owner:string@0,s:string@8}16, but different "
+                                             "perdure_renamed or perdure_removed (give both"),
             std::string::npos)
       << refusals<alike2::Root>()[0];
 }
@@ -397,7 +398,7 @@ TEST_F(History, AChildReadsOldRecordsThoughTheParentWasReading) {
   update<user1::Root>([](auto& tx, auto& root) { root.users.put(tx, {1, "text"}); });
   auto pool = Pool<user2::Root>::open(path, test::small_pool());
   std::atomic<bool> stop{false};
-  // Another pool's opening holds the book of shapes again and again.
+  // Opening another pool takes the lock of the table of shapes again and again.
   medium::testing::Scratch other;
   std::thread opener([&] {
     while (!stop.load(std::memory_order_relaxed)) {
@@ -410,7 +411,7 @@ TEST_F(History, AChildReadsOldRecordsThoughTheParentWasReading) {
   for (int i = 0; i < 20; ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
-      // The parent's pool may not be used here; the book of shapes may.
+      // The parent's pool may not be used here, but the table of shapes may.
       ::alarm(20);
       ::_exit(value::shapes::find(12345) == nullptr ? 0 : 1);
     }

@@ -152,7 +152,7 @@ class EvolveRecords : public ::testing::Test {
   const std::string path = scratch.path("pool");
 };
 
-/// What a walk by the catalog's texts finds wrong, and how many blocks it finds.
+/// The faults that a walk by the catalog's texts finds, and the number of blocks.
 template <class Root>
 std::pair<Lines, std::uint64_t> walked(Pool<Root>& pool) {
   pool::OpenPool& file = pool.file();
@@ -170,7 +170,7 @@ std::pair<Lines, std::uint64_t> walked(Pool<Root>& pool) {
   return {found.problems, found.offsets.size() + 1 + catalog.blocks.size()};
 }
 
-// What version 2 has to find in a record of version 1.
+// Checks a record of version 1 as version 2 reads it.
 void expect_old(const std::optional<v2::Person>& p, std::uint64_t i) {
   ASSERT_TRUE(p.has_value());
   EXPECT_EQ(p->id, i);
@@ -211,7 +211,7 @@ TEST_F(EvolveRecords, OldRecordsAreReadAndRewrittenInEveryContainer) {
     for (const v2::Person p : r.people.by<&v2::Person::rank>(tx, 1.5)) n += p.rank == 1.5 ? 1U : 0U;
     EXPECT_EQ(n, many);
   });
-  // Half of the records are rewritten: two shapes lie side by side.
+  // Half of the records are rewritten, so the container has records of two shapes.
   pool.update([&](auto& tx, v2::Root& r) {
     for (std::uint64_t i = 0; i < many; i += 2) {
       const auto change = [&](v2::Person& p) {
@@ -346,8 +346,8 @@ struct WideIndexed {
 };
 }  // namespace wide
 
-// The entries of an index hold the member's bytes: it can't become wider under them, but an index
-// that is made anew can be of the wider one.
+// The entries of an index hold the member's bytes, so an indexed member can't become wider. A new
+// index may be over the wider member.
 TEST_F(EvolveRecords, AnIndexedMemberKeepsItsType) {
   {
     auto pool = Pool<wide::Root>::open(path, test::small_pool());
@@ -357,7 +357,7 @@ TEST_F(EvolveRecords, AnIndexedMemberKeepsItsType) {
   std::filesystem::copy_file(path, copy);
   ASSERT_TRUE(opens<wide::Indexed>().ok());
   EXPECT_EQ(refusals<wide::WideIndexed>(),
-            Lines{"rows: the members of 'index age' have other types (to make it of the pool's, "
+            Lines{"rows: the members of 'index age' have other types (to make it from the pool's, "
                   "declare it as perdure::rebuilt<the program's, the pool's> in one version)"});
   auto pool = Pool<wide::WideIndexed>::open(copy, test::small_pool());
   pool.view([](auto& tx, const wide::WideIndexed& r) {
@@ -401,7 +401,8 @@ TEST_F(EvolveRecords, AFieldOfARowCostsTheSameHoweverManyRowsThereAre) {
   EXPECT_LT(logged[0], 4096U);
 }
 
-// The first change of an old row moves it: what was taken of it before leads there, too (ROW-1).
+// The first change of an old row moves it: a row_ref that was taken before leads to the new
+// address, too (ROW-1).
 TEST_F(EvolveRecords, ARowThatMovesIsFollowed) {
   struct Before {
     table<wide::Row, key<&wide::Row::id>, indexed<&wide::Row::age>> rows;

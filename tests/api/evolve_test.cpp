@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Version 2 of a program: what opening does with root fields and indexes that are new, gone, moved
-// or of another type; what it refuses, with the whole message; what an opening writes.
+// Version 2 of a program: what opening does with root fields and indexes that are new, removed,
+// moved or of another type; what it refuses, with the whole message; and what it writes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -141,7 +141,7 @@ void fill(Pool<v1::Root>& pool, std::uint64_t n) {
     });
 }
 
-/// What v2 and v3 share.
+/// The fields that v2 and v3 have in common.
 template <class Root>
 void expect_all(Pool<Root>& pool, std::uint64_t n) {
   pool.view([&](auto& tx, const Root& r) {
@@ -320,10 +320,10 @@ TEST_F(Evolve, AllRefusalsAreNamedAtOnce) {
       "[2] small: the pool has u32, the program u16 (keep this field, add one of the new type "
       "under another name, and copy in an update); "
       "[3] by_id: the pool has map<u64,string,15>/1, the program hash_map<u64,string,128>/1 (to "
-      "make it of the pool's, declare it as perdure::rebuilt<the program's, the pool's> in one "
+      "make it from the pool's, declare it as perdure::rebuilt<the program's, the pool's> in one "
       "version); "
-      "[4] users: the pool has 'key id', the program 'key name' (to make it of the pool's, declare "
-      "it as perdure::rebuilt<the program's, the pool's> in one version); "
+      "[4] users: the pool has 'key id', the program 'key name' (to make it from the pool's, "
+      "declare it as perdure::rebuilt<the program's, the pool's> in one version); "
       "[5] title: the pool has string/1, the program map<string,u64,15>/1 (keep this field, add "
       "one of the new type under another name, and copy in an update); "
       "[6] lost: the pool has u64, the program has no such field (one whose value may be lost is "
@@ -437,7 +437,7 @@ TEST_F(Evolve, UnfinishedWorkIsForTheVersionThatBeganIt) {
   options.read_only = true;
   EXPECT_EQ(opens<two::Root>(options).code(), Code::read_only);
   EXPECT_EQ(migration_plan<two::Root>(path).value().changes,
-            Lines{"the work of this version's change is finished"});
+            Lines{"opening finishes the change to this version, which an earlier opening began"});
   EXPECT_TRUE(opens<two::Root>().ok());
   EXPECT_TRUE(migration_plan<two::Root>(path).value().changes.empty());
   EXPECT_TRUE(opens<Three>().ok());

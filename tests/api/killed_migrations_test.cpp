@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Processes that open a pool as version 2 of a program are killed at random instants, each time the
-// opening is started again, until one is let finish: all data is there then (SWITCH-1, SWITCH-2,
-// REBUILD-1).
+// Processes that open a pool as version 2 of a program are killed at random instants. After each
+// kill the pool is opened again, until one opening is allowed to finish: then all data must be
+// there (SWITCH-1, SWITCH-2, REBUILD-1).
 //
 //   killed_migrations_test [--kills N] [--rows N] [--seed N] [--json] [--gtest_...]
 //
@@ -37,7 +37,7 @@ struct Settings {
 Settings settings;
 nlohmann::json results = nlohmann::json::array();
 
-/// Microseconds that an opening of a copy of the pool takes.
+/// The time that opening a copy of the pool takes, in microseconds.
 template <class PoolType>
 std::uint64_t time_of_opening(const std::string& made, const std::string& path,
                               const Options& options) {
@@ -80,7 +80,7 @@ void kill_openings() {
       const pid_t child = ::fork();
       ASSERT_GE(child, 0);
       if (child == 0) ::_exit(Pool2::try_open(path, options).ok() ? 0 : 1);
-      const bool let = killed >= settings.kills || dice() % 8 == 0;  // or none would finish
+      const bool let = killed >= settings.kills || dice() % 8 == 0;  // otherwise none might finish
       if (!let) {
         std::this_thread::sleep_for(std::chrono::microseconds(dice() % longest_us));
         ::kill(child, SIGKILL);

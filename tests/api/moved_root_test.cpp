@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A change of layout gives the root object another address: what leads to its fields goes on, or is
-// refused by name (HOOK-3, ROOT-1). What owns blocks is not removed without freeing them.
+// A change of layout gives the root object another address. Lists in it continue to work, and
+// pointers and hooks that lead into it are refused by name (HOOK-3, ROOT-1). A field that owns
+// blocks can't be removed without freeing them.
 #include <gtest/gtest.h>
 
 #include <array>

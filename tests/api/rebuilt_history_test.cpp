@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rebuilt over several versions of a program: openings that were cut short and go on, what later
-// versions see of the records, steps that are missing or fit nothing, and older programs.
+// rebuilt over several versions of a program: openings that continue after one that was cut short,
+// how later versions read the records, steps that are missing or fit nothing, and older programs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -148,7 +148,7 @@ TEST_F(RebuiltHistory, ARemovedFieldsNameIsNotTakenAgain) {
     EXPECT_NE(line.find("users.nick: "), std::string::npos) << line;
 }
 
-// Elements that would become the new ones by themselves, too.
+// The same for elements that would be converted without a step.
 namespace words {
 using Words = map<std::string, std::uint64_t>;
 using Word = std::pair<std::string, std::uint64_t>;
@@ -235,10 +235,10 @@ TEST_F(RebuiltHistory, AFieldThatAStepReadsIsNotGivenUp) {
   Migration migrate;
   migrate.steps = {step<Before, Now>("orders", [](const Before&, Now&) {})};
   EXPECT_EQ(refusals<given::Second>(migrate),
-            (Lines{"orders.id: a step reads it, and perdure_removed gives it up (take it out of "
-                   "perdure_removed)",
-                   "orders.nick: a step reads it, and perdure_removed gives it up (take it out of "
-                   "perdure_removed)"}));
+            (Lines{"orders.id: a step's struct has it, but perdure_removed lists it (take it out "
+                   "of perdure_removed: the step decides what becomes of it)",
+                   "orders.nick: a step's struct has it, but perdure_removed lists it (take it out "
+                   "of perdure_removed: the step decides what becomes of it)"}));
 }
 
 TEST_F(RebuiltHistory, TheOldContainerMustBeThePools) {
@@ -330,7 +330,7 @@ struct After {
 };
 }  // namespace large
 
-// A map that was large has many empty segments: they are freed in transactions of bounded size.
+// A map that was large has many empty segments. Transactions of bounded size free them.
 TEST_F(RebuiltHistory, AMapThatWasLargeIsEmptiedInBatches) {
   std::uint64_t left = 3;
   {
@@ -364,7 +364,7 @@ TEST_F(RebuiltHistory, AMapThatWasLargeIsEmptiedInBatches) {
   EXPECT_EQ(pool.check().problems, Lines{});
 }
 
-// clear_some() keeps its word on such a map: it says whether the map is empty.
+// clear_some() returns on such a map whether it is empty, as elsewhere.
 TEST_F(RebuiltHistory, ClearSomeSaysWhetherTheMapIsEmpty) {
   update<large::Before>([](auto& tx, auto& r) {
     EXPECT_TRUE(r.numbers.clear_some(tx, 0));
@@ -400,7 +400,8 @@ TEST_F(RebuiltHistory, AStepOfAnEarlierVersionMayStay) {
   update<kept::Third>([](auto& tx, auto& r) { EXPECT_TRUE(r.users.find(tx, "seven")); }, steps);
 }
 
-// What no step began is not finished with one: half of it would not have gone through it.
+// If a change began without a step, it must not be finished with one: a part of the elements would
+// not have gone through the step.
 TEST_F(RebuiltHistory, WhatBeganWithoutAStepIsNotFinishedWithOne) {
   update<words::First>([](auto& tx, auto& r) {
     for (std::uint64_t i = 0; i < 9; ++i) r.words.put(tx, std::to_string(i), 1);
@@ -430,7 +431,8 @@ TEST_F(RebuiltHistory, TheProgramBeforeDoesNotTakeItBack) {
   update<words::Second>([](auto& tx, auto& r) { EXPECT_EQ(r.words.find(tx, "x"), 100U); });
 }
 
-// A row's own entry is no other row's, where a step writes its key in another way.
+// If a step writes a row's key in another way, the row's own old entry does not count as another
+// row's.
 namespace folded {
 struct Person {
   Name name;

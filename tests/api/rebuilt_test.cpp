@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rebuilt: containers that get another key, other elements or another kind: what opening makes of
-// them, what it refuses, and that it goes on after it was cut short.
+// rebuilt: containers that get another key, other elements or another kind: how opening rebuilds
+// them, what it refuses, and that the next opening continues after one that was cut short.
 #include "perdure/container/rebuilt.hpp"
 
 #include <gtest/gtest.h>
@@ -159,7 +159,7 @@ TEST_F(Rebuilt, ATableGetsAnotherKeyAndItsMembersOtherTypes) {
   expect_refused(Pool<v1::Root>::try_open(path, test::small_pool()).status(), Code::incompatible,
                  "a pool that a newer version of this program has taken over");
   EXPECT_EQ(migration_plan<v3::Root>(path).value().changes,
-            Lines{"users: it is rebuilt, what was before is gone"});
+            Lines{"users: rebuilding is finished, the old container is gone"});
   auto pool = Pool<v3::Root>::open(path, test::small_pool());
   expect_v2(pool);
 }
@@ -171,7 +171,7 @@ TEST_F(Rebuilt, WithoutItsStepItIsRefused) {
       Lines{"users.id: found 'u64' in the pool, expected 'string' (give Options::migrate.steps a "
             "step for 'users')"});
   EXPECT_TRUE(Pool<v1::Root>::try_open(path, test::small_pool()).ok());
-  // Without `rebuilt` it is told of it.
+  // Without `rebuilt`, the refusal names it.
   const Lines found = migration_plan<v3::Root>(path).value().refusals;
   ASSERT_FALSE(found.empty());
   bool told = false;
@@ -212,7 +212,7 @@ TEST_F(Rebuilt, WhatWasCutShortGoesOn) {
   };
   EXPECT_THROW((void)Pool<v2::Root>::try_open(path, options), std::runtime_error);
   expect_refused(Pool<v2::Root>::try_open(path, test::small_pool()).status(), Code::incompatible,
-                 "Without the steps that it began with");
+                 "with the steps that it began with");
   expect_refused(Pool<v3::Root>::try_open(path, test::small_pool()).status(), Code::incompatible,
                  "is not finished");
   options.migrate.steps = {to_v2()};

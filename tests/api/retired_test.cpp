@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a retired container owns is freed piece by piece (FREE-1): between any two pieces the heap
-// has exactly the blocks that the container still leads to, and no transaction is larger than a
-// small log allows, whatever owns the blocks.
+// The blocks of a retired container are freed in several transactions (FREE-1). Between any two of
+// them the heap has exactly the blocks to which the container still leads, and no transaction is
+// larger than a small log allows, whatever owns the blocks.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -128,7 +128,7 @@ class Retired : public ::testing::Test {
   const std::string path = scratch.path("pool");
 };
 
-// A kill leaves what the last transaction left: a piece's end.
+// A kill leaves the state after one of the transactions.
 TEST_F(Retired, EachPieceLeavesWhatIsThereForTheNext) {
   auto pool = Pool<All>::open(path, small(4 << 20));
   const std::uint64_t empty = pool.check().blocks;
@@ -163,7 +163,7 @@ TEST_F(Retired, EachPieceLeavesWhatIsThereForTheNext) {
 struct Indexed {
   table<Row, ordered_key<&Row::id>, indexed<&Row::name>, unique<&Row::name, &Row::id>> rows;
 };
-// While it is freed a table has rows without entries, so its audit is left out.
+// While a table is freed it has rows without entries, so it is not audited.
 TEST_F(Retired, EachPieceOfATable) {
   auto pool = Pool<Indexed>::open(path, small(4 << 20));
   const std::uint64_t empty = pool.check().blocks;
@@ -205,7 +205,8 @@ struct V3 {
 };
 }  // namespace big
 
-/// Retires a C that has `many` blocks, in a pool whose log holds fewer of them in a transaction.
+/// Retires a C that has `many` blocks, in a pool whose log can't hold all of them in one
+/// transaction.
 template <class C>
 void expect_retired(const std::string& path, const std::function<void(Pool<big::V1<C>>&)>& fill) {
   const Options options = small(1 << 20);
@@ -275,7 +276,7 @@ TEST_F(Retired, ARecordThatOwnsMany) {
   });
 }
 
-// What one batch holds is a number of rows, which may be of any size.
+// A batch is a number of rows, and each row may have any size.
 namespace wide1 {
 struct Row {
   std::uint64_t id = 0;
@@ -340,7 +341,7 @@ TEST_F(Retired, ARowThatNoTransactionHoldsIsNamed) {
   const Status s = Pool<wide2::Root>::try_open(path, options).status();
   EXPECT_EQ(s.code(), Code::too_big);
   for (const char* words :
-       {"make the pool with a larger log_size", "migrate.batch, lowered to 1, leaves a single row"})
+       {"make the pool with a larger log_size", "so the transaction had a single row or element"})
     EXPECT_NE(s.message().find(words), std::string::npos) << s.message();
 }
 

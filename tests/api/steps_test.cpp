@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Steps: functions of the program that make version 2's rows of version 1's, in batches that go on
-// after they were cut short.
+// Steps: functions of the program that make rows of version 2 from rows of version 1, in batches,
+// which the next opening continues after one that was cut short.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -118,7 +119,13 @@ TEST_F(Steps, RowsAreMadeOfTheirEarlierOnes) {
     progress.push_back(rows);
   };
   EXPECT_EQ(migration_plan<v2::Root>(path, options.migrate).value().changes,
-            (Lines{"users: the program's steps make its rows of those in the pool",
+            (Lines{"users: the program's steps make its rows from those in the pool",
+                   "users.first: new; its initialiser's value is in old ones",
+                   "users.last: new; its initialiser's value is in old ones",
+                   "users.age: widened from i32 to i64",
+                   "users.adult: new; its initialiser's value is in old ones",
+                   "users.name: found in the pool, not in the program; the steps decide what "
+                   "becomes of it",
                    "users: index last is new, its entries are made"}));
   {
     auto pool = Pool<v2::Root>::open(path, options);
@@ -186,7 +193,7 @@ TEST_F(Steps, WhatWasCutShortGoesOn) {
   EXPECT_THROW((void)Pool<v2::Root>::try_open(path, options), std::runtime_error);
   const Status without = Pool<v2::Root>::try_open(path, test::small_pool()).status();
   EXPECT_EQ(without.code(), Code::incompatible);
-  EXPECT_NE(without.message().find("Without the steps that it began with"), std::string::npos)
+  EXPECT_NE(without.message().find("with the steps that it began with"), std::string::npos)
       << without.message();
   const Status older = Pool<v1::Root>::try_open(path, test::small_pool()).status();
   EXPECT_EQ(older.code(), Code::incompatible) << older.message();
@@ -202,8 +209,8 @@ TEST_F(Steps, WhatWasCutShortGoesOn) {
   EXPECT_EQ(again, many - 200) << "the batches that were durable were done again";
 }
 
-// What a step makes of rows must be unique, in whatever order they are made. It is known before
-// anything is changed.
+// The unique members that a step makes must differ, in whatever order the rows go through it.
+// Opening finds equal ones before anything is changed.
 TEST_F(Steps, RowsThatWouldShareAUniqueMemberAreRefusedBeforeTheSwitch) {
   fill();
   const auto refused = [&](auto change, const std::string& expected) {
@@ -217,7 +224,7 @@ TEST_F(Steps, RowsThatWouldShareAUniqueMemberAreRefusedBeforeTheSwitch) {
   };
   refused([](const v1::User& before, v2::User& now) { now.mail = before.mail.substr(0, 3); },
           "400 rows share their 'users.mail' with an earlier row");
-  // A row is given what the next one has until its own step.
+  // A row gets the value that the next row has until its own step.
   refused([](const v1::User& b, v2::User& now) { now.mail = "M" + std::to_string(b.id + 1); },
           "499 rows share their 'users.mail' with an earlier row");
   refused([](const v1::User&, v2::User& now) { now.id = 3; },
@@ -241,8 +248,89 @@ TEST_F(Steps, AFieldThatAStepReadsMustNotBeGivenUp) {
   Options options = test::small_pool();
   options.migrate.steps = {step<v1::User, both::User>("users", [](const auto&, auto&) {})};
   EXPECT_EQ(migration_plan<both::Root>(path, options.migrate).value().refusals,
-            Lines{"users.name: a step reads it, and perdure_removed gives it up (take it out of "
-                  "perdure_removed)"});
+            Lines{"users.name: a step's struct has it, but perdure_removed lists it (take it out "
+                  "of perdure_removed: the step decides what becomes of it)"});
+}
+
+namespace mistaken {
+struct Short {  // without v1's `mail`
+  std::uint64_t id = 0;
+  std::string name;
+  std::int32_t age = 0;
+};
+struct Typed {
+  std::uint64_t id = 0;
+  std::string name, mail;
+  std::uint32_t age = 0;
+};
+/// What v1's rows become by themselves, but for a field that a step makes.
+struct User {
+  std::uint64_t id = 0;
+  std::string name, mail, greeting;
+  std::int32_t age = 0;
+};
+struct Later {
+  std::uint64_t id = 0;
+  std::string name, mail, greeting, more;
+  std::int32_t age = 0;
+};
+struct Root {
+  table<User, key<&User::id>, unique<&User::mail>> users;
+};
+struct Named {
+  std::uint64_t id = 0;
+  std::string name, mail, greeting, title;
+  std::int32_t age = 0;
+};
+struct Next {
+  table<Named, key<&Named::id>, unique<&Named::mail>> users;
+};
+}  // namespace mistaken
+
+// It was meant for some rows, which would lack what it makes.
+TEST_F(Steps, AStepThatFitsNoVersionIsRefused) {
+  fill();
+  const auto greet = [](const auto& before, auto& now) { now.greeting = "Hello " + before.name; };
+  const auto refusals = [&]<class Root = mistaken::Root>(MigrationStep step) {
+    Migration migrate;
+    migrate.steps = {std::move(step)};
+    return migration_plan<Root>(path, migrate).value().refusals;
+  };
+  const auto expect_unfit = [](const Lines& found, const std::string& from) {
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_TRUE(found[0].starts_with("users: its step from " + from)) << found[0];
+    EXPECT_NE(found[0].find(" fits no version of this pool, whose newest is " +
+                            value::text_of(value::type_of<v1::User>())),
+              std::string::npos)
+        << found[0];
+  };
+  using mistaken::User;
+  expect_unfit(refusals(step<mistaken::Short, User>("users", greet)),
+               value::text_of(value::type_of<mistaken::Short>()));
+  expect_unfit(refusals(step<mistaken::Typed, User>("users", greet)),
+               value::text_of(value::type_of<mistaken::Typed>()));
+  expect_unfit(refusals(step<v1::User, mistaken::Later>("users", greet)),
+               value::text_of(value::type_of<v1::User>()));
+  Options options = test::small_pool();
+  options.migrate.steps = {step<v1::User, User>("users", greet)};
+  EXPECT_EQ(migration_plan<mistaken::Root>(path, options.migrate).value().refusals, Lines{});
+  (void)Pool<mistaken::Root>::open(path, options);
+  // Later versions may keep it: the pool has gone through it.
+  EXPECT_EQ(refusals(step<v1::User, User>("users", greet)), Lines{});
+  EXPECT_EQ(refusals.operator()<mistaken::Next>(step<v1::User, User>("users", greet)), Lines{});
+}
+
+TEST_F(Steps, APoolThatBeganAfterAStepIsOpenedWithIt) {
+  {
+    auto pool = Pool<mistaken::Root>::open(path, test::small_pool());
+    pool.update([](auto& tx, auto& r) { r.users.insert(tx, {1, "Ann", "a", "Dear Ann", 3}); });
+  }
+  Options options = test::small_pool();
+  options.migrate.steps = {
+      step<v1::User, mistaken::User>("users", [](const auto&, auto&) { FAIL(); })};
+  (void)Pool<mistaken::Root>::open(path, options);
+  auto pool = Pool<mistaken::Next>::open(path, options);
+  pool.view([](auto& tx, const auto& r) { EXPECT_EQ(r.users.find(tx, 1)->greeting, "Dear Ann"); });
 }
 
 template <class User>
@@ -316,8 +404,14 @@ TEST_F(ValueSteps, ValuesOfAllContainersAreMadeOfTheirEarlierOnes) {
   fill();
   EXPECT_EQ(migration_plan<Values<v2::User>>(path).value().refusals.size(), 8U);
   const Options options = with_values_steps();
-  EXPECT_EQ(migration_plan<Values<v2::User>>(path, options.migrate).value().changes[1],
-            "h: the program's steps make its values of those in the pool");
+  const Lines changes = migration_plan<Values<v2::User>>(path, options.migrate).value().changes;
+  for (const char* const field : value_fields) {
+    const Lines lines{
+        std::string(field) + ": the program's steps make its values from those in the pool",
+        std::string(field) + ".last: new; its initialiser's value is in old ones"};
+    for (const std::string& line : lines)
+      EXPECT_EQ(std::count(changes.begin(), changes.end(), line), 1) << line;
+  }
   {
     auto pool = Pool<Values<v2::User>>::open(path, options);
     expect_v2(pool);
@@ -338,7 +432,7 @@ TEST_F(ValueSteps, WhatWasCutShortGoesOn) {
   };
   EXPECT_THROW((void)Pool<Values<v2::User>>::try_open(path, options), std::runtime_error);
   const Status without = Pool<Values<v2::User>>::try_open(path, test::small_pool()).status();
-  EXPECT_NE(without.message().find("Without the steps that it began with"), std::string::npos)
+  EXPECT_NE(without.message().find("with the steps that it began with"), std::string::npos)
       << without.message();
   options = with_values_steps();
   std::uint64_t again = 0;

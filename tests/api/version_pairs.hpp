@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Two programs in two versions each, for the tests that cut the opening by version 2 short: what a
-// pool of version 1 has, and what must be in it when version 2 has opened it.
+// Two programs in two versions each, for the tests that cut the opening by version 2 short: the
+// contents of a pool of version 1, and what the pool must contain when version 2 has opened it.
 //
-// Evolved: fields come, go, move and get wider, indexes come and go, a map is retired.
-// Rebuilt: a table, a map and a vector are made anew, with other keys and elements, by steps.
+// Evolved: fields are added, removed, moved and widened, indexes are added and dropped, a map is
+// retired.
+// Rebuilt: a table, a map and a vector are rebuilt with other keys and elements, by steps.
 // Thread safety: pure functions over their arguments.
 #pragma once
 
@@ -47,14 +48,15 @@ struct Evolved {
     r.users.insert(tx, user(i));
   }
 
-  /// What is wrong with a pool that version 1 has; empty for nothing.
+  /// The faults of a pool of version 1; empty if there are none.
   template <class Tx>
   static std::string problem(Tx& tx, const Before& r, std::uint64_t n) {
     if (tx.read(r.visits) != 3) return "the field of version 1 is wrong";
     if (!r.users.audit(tx).empty()) return "version 1's table is not sound";
     return rows(tx, r.users, n);
   }
-  /// What is wrong with one that has version 2's layout. `pending`: the work is not finished.
+  /// The faults of a pool with the layout of version 2. `pending`: the work after the switch is not
+  /// finished.
   template <class Tx>
   static std::string problem(Tx& tx, const After& r, std::uint64_t n, bool pending) {
     if (tx.read(r.added) != 7) return "the new field has no first value";
@@ -155,7 +157,7 @@ struct Rebuilt {
     const auto& users = before<Users, OldUsers>(r.users);
     const auto& logins = before<Logins, OldLogins>(r.logins);
     const auto& counts = before<Counts, OldCounts>(r.counts);
-    // REBUILD-1: each element is in one of the two.
+    // REBUILD-1: each element is in exactly one of the two containers.
     if (users.size(tx) + r.users.size(tx) != n) return "rows are lost, or twice there";
     if (logins.size(tx) + r.logins.size(tx) != n) return "logins are lost, or twice there";
     if (!r.users.audit(tx).empty()) return "a table is not sound";
@@ -194,7 +196,7 @@ struct Rebuilt {
     const auto row = users.find(tx, i);
     return row && row->name == name_of(i) && logins.find(tx, i) == "value";
   }
-  /// The old container of a rebuilt one, where docs/format.md says that it is.
+  /// The old container of a rebuilt one, at the offset that docs/format.md states.
   template <class New, class Old>
   static const Old& before(const rebuilt<New, Old>& all) {
     constexpr std::size_t line = 64, at = (sizeof(New) + line - 1) / line * line;
@@ -208,7 +210,7 @@ using PoolBefore = Pool<typename Pair::Before, engines<any_engine>>;
 template <class Pair>
 using PoolAfter = Pool<typename Pair::After, engines<any_engine>>;
 
-/// Adds n elements, 20 in a transaction.
+/// Adds n elements, 20 per transaction.
 template <class Pair>
 void fill(PoolBefore<Pair>& pool, std::uint64_t n) {
   for (std::uint64_t from = 0; from < n; from += 20)
@@ -217,7 +219,7 @@ void fill(PoolBefore<Pair>& pool, std::uint64_t n) {
     });
 }
 
-/// What is wrong with a pool that version 2 has opened, with n elements; empty for nothing.
+/// The faults of a pool with n elements that version 2 has opened; empty if there are none.
 template <class Pair>
 std::string problem(PoolAfter<Pair>& pool, std::uint64_t n) {
   std::string found = pool.view(

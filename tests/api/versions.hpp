@@ -29,7 +29,7 @@ class Versions : public ::testing::Test {
   void opens(const Options& options = small_pool()) {
     update<Root>([](auto&, Root&) {}, options);
   }
-  /// Why this version is refused; empty: it is not.
+  /// Why this version is refused; empty if it is not.
   template <class Root>
   Lines refusals(const Migration& migrate = {}) {
     return migration_plan<Root>(path, migrate).value().refusals;

@@ -629,8 +629,8 @@ TYPED_TEST_P(TableSuite, RangesBetweenBounds) {
   });
 }
 
-/// A row is changed and erased where a loop found it. It follows its row, and knows when that is
-/// erased.
+/// A row that a loop found is changed and erased. The row_ref follows its row, and knows when the
+/// row was erased.
 TYPED_TEST_P(TableSuite, ChangedThroughARow) {
   struct Root {
     Orders x, others;
@@ -697,7 +697,7 @@ TYPED_TEST_P(TableSuite, ChangedThroughARow) {
   });
 }
 
-/// Keys that the table gives are those of no other row, whatever was put and erased.
+/// add() gives keys that no other row ever had, whatever was put and erased.
 TYPED_TEST_P(TableSuite, KeysThatTheTableGives) {
   struct Job {
     std::uint8_t id = 0;

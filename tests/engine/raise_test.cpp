@@ -38,7 +38,7 @@ std::uint64_t words_of(std::uint64_t number) {
 
 class Raise : public EngineTest {
  protected:
-  /// How many words of a block are stored: REWIND logs a record per word.
+  /// The number of words of a block that are stored: few for REWIND, which logs a record per word.
   static std::uint64_t stored_of(std::uint64_t number) {
     return is_rewind(GetParam()) ? 40 : words_of(number);
   }
@@ -124,7 +124,7 @@ TEST_P(Raise, TransactionsGoOnBeyondTheOldLimitThroughKills) {
     ASSERT_GT(old_blocks, 10U);
     pool.close();
   }
-  // Killed in the session that raises: its log has blocks of the added sections.
+  // Killed in the session that raises the limit: its log has blocks of the added sections.
   ASSERT_TRUE(killed_after([&] {
     auto pool = open(12 * MiB);
     if (fill(pool, old_blocks + 20) != old_blocks + 20) throw std::runtime_error("it is full");
@@ -136,7 +136,7 @@ TEST_P(Raise, TransactionsGoOnBeyondTheOldLimitThroughKills) {
     ASSERT_GT(fill(pool, old_blocks + 40), old_blocks + 20);
     pool.checkpoint();
   }
-  // And raised again, by an opening that has to recover what was written before.
+  // Raised again, by an opening that first has to recover the session before.
   ASSERT_TRUE(killed_after([&] {
     auto pool = open(20 * MiB);
     if (fill(pool, old_blocks + 60) != old_blocks + 60) throw std::runtime_error("it is full");
@@ -152,7 +152,7 @@ TEST_P(Raise, TransactionsGoOnBeyondTheOldLimitThroughKills) {
   }
   auto pool = open(24 * MiB);
   expect_filled(pool, all, 24 * MiB);
-  // What is freed serves again.
+  // Freed chunks are allocated again.
   pool.update([&](auto& tx, Root& r) {
     for (std::uint64_t n = 0; n < all; ++n) {
       tx.free(tx.read(r.slot[n]));

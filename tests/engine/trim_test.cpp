@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Pool::trim() on every engine: what it gives back, what it leaves alone, what it refuses, trims
-// beside threads that allocate, free and read (TRIM-3, TRIM-4), and the images that power cuts
-// leave. An assertion of the medium fails where a line of a hole is stored to (ALLOC-1).
+// while threads allocate, free and read (TRIM-3, TRIM-4), and the images that power cuts leave. An
+// assertion of the medium fails if a line of a hole is stored to (ALLOC-1).
 #include <atomic>
 #include <mutex>
 
@@ -153,7 +153,8 @@ TEST_P(Trims, AreRefusedInsideATransaction) {
   EXPECT_TRUE(refused);
 }
 
-// What is free in the memory of a pool that keeps nothing may be in use in its file.
+// In a pool of an engine that makes nothing durable, a chunk that is free in memory may be in use
+// in the file.
 TEST(TrimOfVolatile, IsRefused) {
   for (const EngineInfo& e : engine::registered()) {
     if (is_durable(e) || !runs_here(e)) continue;
@@ -215,8 +216,8 @@ void TrimThreads::run(std::uint64_t max_resident) {
       return;
     }
     std::mt19937_64 random(static_cast<std::uint64_t>(t));
-    // On a busy machine each trim may have lost its chunks so far: from then on nothing is
-    // allocated, so none of them is needed.
+    // On a busy machine, each trim may have lost its chunks until now. After `each` rounds nothing
+    // is allocated, so no transaction needs the chunks of the next trim.
     for (unsigned i = 0; i < each || (given == 0 && i < 100 * each); ++i) {
       const std::size_t at = random() % slots;
       const std::uint64_t bytes = random_size(random), stamp = random() % 1000000 + 1;
@@ -268,7 +269,7 @@ std::vector<EngineInfo> limited_ones() {
 class TrimResident : public TrimThreads {};
 ENGINE_SUITE(TrimResident, limited_ones);
 
-// Copies of pages are given back beside trims, too.
+// Checkpoints give copies of pages back while trims run, too.
 TEST_P(TrimResident, BesideALimitOfMemory) { run(64 << 10); }
 
 class TrimCrashes : public EngineTest {
@@ -331,11 +332,11 @@ class TrimCrashes : public EngineTest {
           const std::vector<std::byte> now = rig.medium->current_image();
           const bool one_moment = rig.medium->durable_image() == image.bytes;
           const std::lock_guard lock(mutex);
-          // Of each line that is not durable, either what is durable of it or all that was stored.
+          // Each line that is not durable has either its durable bytes or all that was stored.
           for (std::size_t at = 0; at + 64 <= std::min(mixed.bytes.size(), now.size()); at += 64)
             if (choice() % 2 == 0) std::memcpy(&mixed.bytes[at], &now[at], 64);
           images.push_back(std::move(image));
-          // Otherwise a line may have become durable between the two.
+          // If the two images differ, a line has become durable between them.
           if (one_moment) images.push_back(std::move(mixed));
         },
         {});

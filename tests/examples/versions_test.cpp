@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Version 1 of each example program fills a pool. Version 2 says what it would do, is killed at
-// random instants while it opens the pool, and opens it in the end: all of the data is there.
-// Version 1 is refused then.
+// Version 1 of each example program fills a pool. Version 2 prints its plan, is killed at random
+// instants while it opens the pool, and is allowed to open it in the end. Then all of the data must
+// be there, and version 1 must be refused.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -42,8 +42,8 @@ Lines plan(const std::string& path, const std::vector<perdure::MigrationStep>& s
   return found.changes;
 }
 
-/// Opens the pool in processes that are killed: six at their batches, and others at any instant
-/// until one ends by itself.
+/// Opens the pool in processes that are killed: six at the ends of batches, and others at any
+/// instant, until one finishes.
 void kill_openings(const std::function<void(const perdure::Options&)>& open) {
   std::mt19937 random(1);
   int killed = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// load_pool over random layouts with random data: the pool passes the deep check that load_pool
-// ends with, its dump says what was loaded, and a load of that dump gives it again, byte by byte.
+// load_pool over random layouts with random data: the pool passes the deep check at the end of
+// load_pool, its dump is what was loaded, and loading this dump gives an equal dump, byte for byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Fuzz {
  public:
   explicit Fuzz(unsigned seed) : random_(seed) {}
 
-  /// A layout text and a dump of a pool of it.
+  /// A layout text, and a dump of a pool with this layout.
   void run(std::string& schema, std::string& dump) {
     std::uint64_t at = 0;
     const std::uint64_t n = 1 + below(6);
@@ -266,7 +266,7 @@ class Fuzz {
   std::mt19937_64 random_;
 };
 
-/// The texts of a dump between its brackets, sorted: the order of a hash_map is its own.
+/// The texts of a dump between its brackets, sorted, since the order of a hash_map may differ.
 std::vector<std::string> tokens(const std::string& dump) {
   std::vector<std::string> all(1);
   for (const char c : dump) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What load_pool makes of the dump of maps and sets: the same dump, and a pool
-// whose program finds its data, passes its own check() and goes on.
+// Loads dumps of maps and sets: the new pool gives the same dump, passes check(), and its program
+// finds its data and can change it.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -69,7 +69,7 @@ TEST(Load, Maps) {
           root.texts.insert(tx, word(k));
           root.many.insert(tx, word(k % 20), static_cast<std::uint32_t>(k));
         });
-      // Some are erased, so that nodes are not as a new pool would have them.
+      // Some elements are erased, so that nodes differ from those of a new pool.
       for (int i = 0; i < n; i += 3)
         pool.update(async, [&](auto& tx, Maps& root) {
           const auto k = static_cast<std::uint64_t>(i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What load_pool makes of the dump of sequences: the same dump, and a pool
-// whose program finds its data, passes its own check() and goes on.
+// Loads dumps of sequences: the new pool gives the same dump, passes check(), and its program finds
+// its data and can change it.
 #include <gtest/gtest.h>
 
 #include <array>

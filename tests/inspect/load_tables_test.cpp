@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What load_pool makes of the dump of tables: the same dump, and a pool
-// whose program finds its data, passes its own check() and goes on.
+// Loads dumps of tables: the new pool gives the same dump, passes check(), and its program finds
+// its data and can change it.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -62,7 +62,7 @@ TEST(Load, Tables) {
     });
   };
   list(from, before);
-  // Small has an operator<: what the rows' order by it is, only a dump of the indexes says.
+  // Small has an operator<, so only a dump with the indexes says how it orders the rows.
   std::string schema, plain, indexes;
   {
     DumpedPool pool(from);

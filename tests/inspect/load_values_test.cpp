@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What load_pool makes of the dump of values that JSON can't carry, and of objects behind pointers
-// and hooks: the same dump, and a pool whose program finds its data, passes its own check() and
-// goes on. And what it refuses.
+// Loads dumps of values that JSON has no form for, and of objects behind pointers and hooks: the
+// new pool gives the same dump, passes check(), and its program finds its data and can change it.
+// Also tests what load_pool refuses.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -101,7 +101,7 @@ inline inspect::LoadedPool load(const std::string& path, const std::string& sche
   return inspect::load_pool(path, options, in);
 }
 
-/// A dump whose objects have numbers by their first mention, in place of their offsets.
+/// A dump in which objects have numbers in the order of their first mention, instead of offsets.
 inline std::string renumbered(const std::string& dump) {
   static const std::regex number(R"(("\$ptr": |"\$hook": |"object": |")(\d{4,})((?:": )?))");
   std::map<std::string, std::size_t> numbers;
@@ -118,8 +118,8 @@ inline std::string renumbered(const std::string& dump) {
   return out.append(from, dump.cend());
 }
 
-/// Loads the dumps of a pool, all three kinds, and compares what a dump writes then. The last pool
-/// is at `to`.
+/// Loads the dumps of a pool, all three kinds, and compares them with dumps of the new pools. The
+/// last new pool is at `to`.
 inline void expect_round_trip(const std::string& from, const std::string& to) {
   std::string schema, plain, lines, indexes;
   {

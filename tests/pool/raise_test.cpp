@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A pool's limit is raised when it is opened: where the directory's words lie then (Directory), who
-// raises and who does not, what the header says, every image that a power cut within it can leave
-// (RAISE-1), and the heap beyond the old limit.
+// A pool's limit is raised when it is opened: the places of the directory's words (Directory), the
+// openings that raise the limit, the header's fields, every image that a power cut during a raise
+// can leave (RAISE-1), and the heap beyond the old limit.
 #include <map>
 #include <random>
 
@@ -134,7 +134,7 @@ TEST_F(Raise, TheHeapUsesWhatIsBeyondTheOldLimitAgainAndAgain) {
     if (HasFatalFailure()) return;
     close();
   }
-  // The addresses of directory words are nobody's block.
+  // No block has the address of a directory word.
   open(4 * MiB);
   expect_held();
   for (const std::uint64_t at : {4 * MiB, 8 * MiB, 16 * MiB, 4 * MiB + 64})
@@ -249,8 +249,8 @@ TEST_F(Raise, AddressSpaceThatIsTakenIsNamedAndNothingIsWritten) {
   EXPECT_TRUE(OpenPool::open(file, tester()).ok());
 }
 
-// FEATURE-1, and what a build looks at that does not know the feature: it compares data_bytes with
-// max_data_bytes, and with a directory for max_data_bytes, before it looks at the features.
+// FEATURE-1: a build that does not know the feature compares data_bytes with max_data_bytes, and
+// with a directory for max_data_bytes, before it looks at the features. It must find no fault.
 TEST_F(Raise, BuildsWithoutTheFeatureRefuseItForTheFeature) {
   open(4 * MiB);
   close();

@@ -47,7 +47,7 @@ class FromDumps(Case):
                    has=["wrong: line 2: field names: found '-1', expected a value of type u64"])
         named = self.write("named", b"names: theirs/1 @0 64\n")
         self.fails(3, "load", "--schema", named, self.pool, wrong, "--json",
-                   has=["[1] names: 'theirs/1' is only named"])
+                   has=["[1] names: 'theirs/1' has only a name"])
         self.fails(2, "load", "--jsonl", self.pool, wrong)
         self.fails(2, "load", "--schema", schema, "--key", "1", self.pool, wrong)
         self.assertEqual(sorted(os.listdir(self.folder)), ["named", "schema", "wrong"])

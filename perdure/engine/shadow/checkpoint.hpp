@@ -182,8 +182,9 @@ class Checkpoint {
       }
     }
   };
-  // Lists the marked pages of the directory (HEAP-4), or all others. The directory of a section
-  // that the data region gets during a checkpoint is left to the next one.
+  // Lists the marked pages of the directory (HEAP-4), or all other marked pages. If the data region
+  // grows into a new section during a checkpoint, the next checkpoint copies that section's
+  // directory.
   void look_for(bool of_directory) {
     std::vector<std::uint64_t> found;
     const std::uint64_t end = medium_.data_bytes() / 4096;
@@ -191,7 +192,7 @@ class Checkpoint {
       for (std::uint64_t page = from; page < std::min(to, end); ++page)
         if (marks_.any(page)) found.push_back(page);
     };
-    std::uint64_t objects = 0;  // the first page behind the words
+    std::uint64_t objects = 0;  // the first page behind the last run of directory words
     words_.each_run_of_words(medium_.data_bytes(), [&](std::uint64_t from, std::uint64_t to) {
       constexpr std::uint64_t pages = pool::chunk_bytes / 4096;
       of_directory ? look(from * pages, to * pages) : look(objects, from * pages);

@@ -70,7 +70,8 @@ bool Resident::may_go(std::uint64_t page) const noexcept {
   const std::uint64_t at = page * page_bytes;
   // mutant: resident-marks
   if (marks_.any(page)) return false;
-  // A hole is zeros in both (TRIM-4). It is not read: on tmpfs that would take a page.
+  // A hole is zeros in the data region and in the copy (TRIM-4). It is not read: on tmpfs a read
+  // would allocate a page.
   if (!medium_.allocated(medium_.log_bytes() + at, page_bytes)) return true;
   // mutant: resident-compares
   return std::memcmp(view_ + at, medium_.data() + at, page_bytes) == 0;

@@ -46,7 +46,7 @@ class Writer {
 
   [[gnu::always_inline]] void write(std::uint64_t* a, std::uint64_t v) {
     if (__builtin_expect(cursor_.at + 2 > end_, 0)) {
-      if (end_ == nullptr) return transaction_.write(a, v);
+      if (end_ == nullptr) return change([&] { transaction_.write(a, v); });
       return write_in_transaction(a, v);
     }
     const auto offset = static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(a) - view_);
@@ -74,16 +74,28 @@ class Writer {
     view_ = transaction_.view_;
   }
   void give_back() noexcept { transaction_.record_.cursor(cursor_); }
+  // REFUSED-1. Nothing is done where nothing is thrown.
+  template <class F>
+  [[gnu::always_inline]] decltype(auto) change(F&& f) {
+    try {
+      return f();
+    } catch (...) {
+      transaction_.refusal().keep();
+      throw;
+    }
+  }
   // Calls f() while the transaction has its cursor.
   template <class F>
   decltype(auto) with_cursor_back(F&& f) {
-    if (end_ == nullptr) return f();
-    give_back();
-    struct Again {
-      Writer& writer;
-      ~Again() { writer.take(); }
-    } const again{*this};
-    return f();
+    return change([&]() -> decltype(auto) {
+      if (end_ == nullptr) return f();
+      give_back();
+      struct Again {
+        Writer& writer;
+        ~Again() { writer.take(); }
+      } const again{*this};
+      return f();
+    });
   }
 
   Transaction& transaction_;

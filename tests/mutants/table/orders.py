@@ -340,6 +340,11 @@ ORDERS = (
         by="threads",
     ),
     Mutant(
+        "what a lambda has caught of a change ends the transaction (REFUSED-1)",
+        {"refused-transaction-commits": never()},
+        by="refusals",
+    ),
+    Mutant(
         "isolation ends before the fence (undo)",
         {
             "commit-isolation-until-fence": rewrite(

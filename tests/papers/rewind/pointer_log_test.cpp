@@ -121,7 +121,7 @@ TEST_P(PointerLogs, CostWhatTheyShould) {
   }
 }
 
-// ADLL-4: whichever bit of the anchor or of a node's links is another one.
+// ADLL-4: recovery refuses the log, whichever bit of the anchor or of a node's links is flipped.
 TEST_P(PointerLogs, NameADamagedLink) {
   auto medium = make_medium();
   std::vector<std::pair<std::uint64_t, const char*>> words;

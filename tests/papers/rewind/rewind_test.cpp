@@ -226,7 +226,7 @@ TEST_P(Rewind, RemovesRecordsWhenTheHeaderSaysSo) {
     const auto store = [&](std::uint64_t value) {
       return rig.pool.update([&](auto& tx, Words& r) { tx(r.word[3]) = value; }).id();
     };
-    // A thread gets its log at its first transaction: the one that is first here has the first log.
+    // A thread gets its log at its first transaction, so the first thread here has the first log.
     std::atomic<int> turn{0};
     std::uint64_t id = 0;
     const auto at = [&](int t, auto&& f) {
