@@ -123,7 +123,6 @@ TEST_F(Steps, RowsAreMadeOfTheirEarlierOnes) {
                    "users.first: new; its initialiser's value is in old ones",
                    "users.last: new; its initialiser's value is in old ones",
                    "users.age: widened from i32 to i64",
-                   "users.adult: new; its initialiser's value is in old ones",
                    "users.name: found in the pool, not in the program; the steps decide what "
                    "becomes of it",
                    "users: index last is new, its entries are made"}));
