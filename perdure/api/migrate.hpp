@@ -58,8 +58,8 @@ struct Migration {
   /// version 2 and then through the step to version 3.
   std::vector<MigrationStep> steps = {};
   /// true: opens the pool at once. Rows of tables that need a step go through it each time they are
-  /// read, and are rewritten when they are changed, or by Pool::settle(). A step must then leave the
-  /// members as they are by which rows are found, and several threads may call it at once, as long
+  /// read, and are rewritten when they are changed, or by Pool::settle(). A step must then not
+  /// change the members by which rows are found, and several threads may call it at once, as long
   /// as the pool is open. A table that gets or loses an index is settled before the pool is open;
   /// so are a second table of the same struct, and all other containers.
   bool lazy = false;

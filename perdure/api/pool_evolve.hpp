@@ -127,9 +127,8 @@ void TypedPool<Derived, Root>::catch_up(const std::shared_ptr<const detail::Plan
       if (std::find(plan->lazy.begin(), plan->lazy.end(), path) != plan->lazy.end()) {
         if (this->unsettled_ == nullptr) this->unsettled_ = std::make_shared<detail::Unsettled>();
         // No record of an earlier version will lie behind the data region's end.
-        this->unsettled_->held.push_back(
-            field.read_late(this->data(), this->data_bytes(),
-                            detail::RowSteps(migrate.steps, path), plan));
+        this->unsettled_->held.push_back(field.read_late(
+            this->data(), this->data_bytes(), detail::RowSteps(migrate.steps, path), plan));
         this->unsettled_->plan = plan;
         this->unsettled_->left[path];
       }

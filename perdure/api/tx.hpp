@@ -234,10 +234,11 @@ constexpr decltype(auto) value_of(U&& u) {
 /// Transaction is the engine's; a lambda takes it as `auto& tx`.
 ///
 /// A change may throw what makes the engine run the lambda again, or error(full, too_big,
-/// out_of_memory, read_only, poisoned) or std::bad_alloc, which end it: a lambda that catches one and
-/// returns gets it again from update(), rolled back. Throw std::bad_alloc on: where a container, and
-/// no change of Tx, has thrown it, nothing tells the transaction of it. A Tx belongs to the thread and the call that it was passed to.
-/// `Reads` is its base: what it reads through.
+/// out_of_memory, read_only, poisoned) or std::bad_alloc. Both end the transaction: if a lambda
+/// catches one of them and returns, update() rolls back and throws it again (REFUSED-1). Only
+/// std::bad_alloc must be thrown on: a container may throw it, too, between two changes.
+/// A Tx belongs to the thread and the call that it was passed to. `Reads` is its base: what it reads
+/// through.
 template <class Transaction, class Reads = ReadTx<Transaction>>
 class Tx : public Reads {
   using Base = Reads;

@@ -134,28 +134,31 @@ void table<T, Key, Others...>::catch_up_rows(Run&& run, Look&& look, std::uint64
 
 // A step that is applied at reading may not change what entries were made of.
 template <class T, class Key, class... Others>
-std::shared_ptr<const void> table<T, Key, Others...>::read_late(
-    const std::byte* begin, std::uint64_t bytes, const detail::RowSteps& steps,
-    std::shared_ptr<const void> owner) {
-  return value::late::add(begin, bytes, type(), [steps, owner = std::move(owner)](
-                              value::Reader& tx, const value::record* from, void* object) {
-    if (!steps.needed(tx, type(), from)) return false;
-    T& now = *static_cast<T*>(object);
-    steps.read(tx, type(), from, std::addressof(now));
-    T was{};
-    value::record::read_for_step(tx, type(), from, std::addressof(was));
-    const detail::table_parts<Key, Others...> parts{};
-    parts.each([&]<class Part>(const Part&) {
-      if constexpr (!detail::is_dropped<Part>)
-        if (!Part::same_in(was, now))
-          throw error(Status(Code::invalid,
-                             "perdure::table: found a step that changes '" +
-                                 std::string(Part::names()) +
-                                 "', by which rows are found, expected one that leaves it: open "
-                                 "the pool without Migration::lazy"));
-    });
-    return true;
-  });
+std::shared_ptr<const void> table<T, Key, Others...>::read_late(const std::byte* begin,
+                                                                std::uint64_t bytes,
+                                                                const detail::RowSteps& steps,
+                                                                std::shared_ptr<const void> owner) {
+  return value::late::add(
+      begin, bytes, type(),
+      [steps, owner = std::move(owner)](value::Reader& tx, const value::record* from,
+                                        void* object) {
+        if (!steps.needed(tx, type(), from)) return false;
+        T& now = *static_cast<T*>(object);
+        steps.read(tx, type(), from, std::addressof(now));
+        T was{};
+        value::record::read_for_step(tx, type(), from, std::addressof(was));
+        const detail::table_parts<Key, Others...> parts{};
+        parts.each([&]<class Part>(const Part&) {
+          if constexpr (!detail::is_dropped<Part>)
+            if (!Part::same_in(was, now))
+              throw error(Status(
+                  Code::invalid,
+                  "perdure::table: found a step that changes '" + std::string(Part::names()) +
+                      "', by which rows are found, expected one that leaves it: open "
+                      "the pool without Migration::lazy"));
+        });
+        return true;
+      });
 }
 
 template <class T, class Key, class... Others>

@@ -294,7 +294,8 @@ class Transactions {
 /// so a lambda that catches it has left that call half done: the transaction must not commit
 /// (REFUSED-1), and its end throws it again.
 /// REFUSED-1 A transaction in which a change has thrown does not commit, whether its lambda catches
-/// that or not. The one exception is error(invalid): a free of what is no block has changed nothing.
+/// that or not. The one exception is error(invalid): a free of what is no block has changed
+/// nothing.
 /// Thread safety: its transaction's thread.
 class Refusal {
  public:

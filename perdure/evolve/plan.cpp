@@ -380,8 +380,8 @@ class Planner {
           other_parts || std::find(before.parts.begin(), before.parts.end(),
                                    types_.part_in_pool(before, after, one)) == before.parts.end();
     // When a row is read, its struct says which step it needs: one table of each can wait.
-    const bool late =
-        by_step && migrate_.lazy && !other_parts && late_rows_.insert(std::string(after.row)).second;
+    const bool late = by_step && migrate_.lazy && !other_parts &&
+                      late_rows_.insert(std::string(after.row)).second;
     if (late) plan_.lazy.push_back(to.path);
     for (std::size_t i = 0; i < after.parts.size(); ++i) {
       const std::string part = types_.part_in_pool(before, after, after.parts[i]);
