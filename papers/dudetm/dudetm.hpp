@@ -147,8 +147,7 @@ class Dudetm<Tm>::Transaction : public RedoTransaction<Dudetm<Tm>, Tm, Persister
     return tm_.read(a);
   }
   void write(std::uint64_t* a, std::uint64_t v) {
-    // What can fail comes before what can't, so a program that catches an error and commits finds
-    // in the mapping what the record says (SHADOW-2).
+    // What can fail comes before what can't, so a rollback finds each old value (SHADOW-2).
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
     touch(offset, 8);

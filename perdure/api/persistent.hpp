@@ -24,6 +24,20 @@ namespace perdure {
 
 struct access;
 
+namespace detail {
+/// Returns f(), several changes of one call. If one of them throws, and the program's lambda catches
+/// that, the transaction still does not commit (Tx::keep_refusal).
+template <class Tx, class F>
+decltype(auto) whole_change(Tx& tx, F&& f) {
+  try {
+    return f();
+  } catch (...) {
+    if constexpr (requires { tx.keep_refusal(); }) tx.keep_refusal();
+    throw;
+  }
+}
+}  // namespace detail
+
 /// A value that consists of its bytes alone, so that a pool can hold a copy of them. GCC 12 calls a
 /// type trivially copyable although all its copies are deleted, as those of p<T> and of containers
 /// are.

@@ -38,11 +38,14 @@ class RowSteps {
   /// Adds to `lost` the fields that one of them reads although its perdure_removed lists them.
   [[nodiscard]] bool lead(const value::Type& from, const value::Type& to,
                           std::vector<std::string>& lost) const;
-  /// The steps that no record of a pool has gone through or would go through, each by the texts of
-  /// its two structs: no layout of the pool leads to `to` through it, and the newest one is not
-  /// what it made. `layouts`: texts, the newest first.
+  /// The steps that were meant for rows of a pool and that none of them would go through, each by
+  /// the texts of its two structs: one reads a layout of the pool, and its rows don't become `to`
+  /// that way; or one makes `to`, and no step reads the newest layout. `layouts`: the texts, the
+  /// newest first.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> unfit(
       const std::vector<std::string>& layouts, const value::Type& to) const;
+  /// Whether rows of one type become those of another one without any of these steps.
+  [[nodiscard]] bool passes_over(const value::Type& from, const value::Type& to) const;
   /// Adds to `lost` the fields of `before` that the perdure_removed of `now` lists.
   static void given_up(const value::Type& before, const value::Type& now,
                        std::vector<std::string>& lost);

@@ -169,8 +169,15 @@ class TellingWriter {
   }
   /// As Tx::free.
   void free(void* block) {
-    change([&] { transaction_.free(block); });
+    try {
+      transaction_.free(block);
+    } catch (...) {
+      transaction_.refusal().keep_of_free();
+      throw;
+    }
   }
+  /// As Tx::keep_refusal.
+  void keep_refusal() noexcept { transaction_.refusal().keep(); }
 
  private:
   template <class F>
@@ -235,8 +242,8 @@ constexpr decltype(auto) value_of(U&& u) {
 ///
 /// A change may throw what makes the engine run the lambda again, or error(full, too_big,
 /// out_of_memory, read_only, poisoned) or std::bad_alloc. Both end the transaction: if a lambda
-/// catches one of them and returns, update() rolls back and throws it again (REFUSED-1). Only
-/// std::bad_alloc must be thrown on: a container may throw it, too, between two changes.
+/// catches one of them and returns, update() rolls back and throws it again (REFUSED-1). So it does
+/// where a container's call has thrown after a part of its changes, whatever that was.
 /// A Tx belongs to the thread and the call that it was passed to. `Reads` is its base: what it reads
 /// through.
 template <class Transaction, class Reads = ReadTx<Transaction>>
@@ -301,6 +308,11 @@ class Tx : public Reads {
   /// Frees a block that alloc returned, in this transaction or an earlier one. Throws
   /// error(invalid) for any other address.
   void free(void* block) { writer_.free(block); }
+  /// Called in a handler, by code that makes one change of several: update() will roll back and
+  /// throw the exception in flight, even if the lambda catches it.
+  void keep_refusal() noexcept {
+    if constexpr (requires { writer_.keep_refusal(); }) writer_.keep_refusal();
+  }
 
   /// Builds a T in DRAM from args (for a tx(field), its value) and stores it whole in a new block.
   /// A large T is built on the heap, so it may be larger than the stack.
@@ -309,7 +321,6 @@ class Tx : public Reads {
     static_assert(alignof(T) <= 64, "pool blocks are aligned to 64 bytes at most");
     static_assert(std::is_trivially_destructible_v<T>,
                   "objects in a pool have no destructor: free what they own in a transaction");
-    std::byte* const block = alloc(sizeof(T));
     detail::Image<T> image;
     // Fields without an argument are initialised as the struct says.
 #pragma GCC diagnostic push
@@ -319,6 +330,7 @@ class Tx : public Reads {
     else
       ::new (static_cast<void*>(image.at())) T(detail::value_of(std::forward<Args>(args))...);
 #pragma GCC diagnostic pop
+    std::byte* const block = alloc(sizeof(T));
     // A block's size is a multiple of 16.
     write_bytes(block, image.at(), detail::image_bytes<T>);
     return reinterpret_cast<T*>(block);

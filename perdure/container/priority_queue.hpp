@@ -85,17 +85,19 @@ class priority_queue {
     detail::require_update<Tx>();
     refuse_change();
     const std::uint64_t n = size(tx);
-    slots_.grow(tx, n, 8);
-    const Raw raw = Stored::make(tx, value);
-    tx.write(size_, n + 1);
-    const T mine(value);
-    std::uint64_t hole = n;
-    for (; hole > 0; hole = (hole - 1) / 2) {
-      Field& parent = at(tx, (hole - 1) / 2);
-      if (!Compare()(Stored::read(tx, parent), mine)) break;
-      tx.write(at(tx, hole), tx.read(parent));
-    }
-    tx.write(at(tx, hole), raw);
+    detail::whole_change(tx, [&] {
+      slots_.grow(tx, n, 8);
+      const Raw raw = Stored::make(tx, value);
+      tx.write(size_, n + 1);
+      const T mine(value);
+      std::uint64_t hole = n;
+      for (; hole > 0; hole = (hole - 1) / 2) {
+        Field& parent = at(tx, (hole - 1) / 2);
+        if (!Compare()(Stored::read(tx, parent), mine)) break;
+        tx.write(at(tx, hole), tx.read(parent));
+      }
+      tx.write(at(tx, hole), raw);
+    });
   }
   /// Removes the first element and returns it; nothing where there is none.
   template <class Tx>
@@ -222,20 +224,22 @@ class priority_queue {
   /// Puts `raw` at `hole`, or below it where its children are above it, among `n` elements.
   template <class Tx>
   void sink(Tx& tx, std::uint64_t hole, std::uint64_t n, const Raw& raw) {
-    const T mine = Stored::value(tx, raw);
-    for (std::uint64_t child; (child = 2 * hole + 1) < n; hole = child) {
-      T other = Stored::read(tx, at(tx, child));
-      if (child + 1 < n) {
-        T right = Stored::read(tx, at(tx, child + 1));
-        if (Compare()(other, right)) {
-          other = std::move(right);
-          ++child;
+    detail::whole_change(tx, [&] {
+      const T mine = Stored::value(tx, raw);
+      for (std::uint64_t child; (child = 2 * hole + 1) < n; hole = child) {
+        T other = Stored::read(tx, at(tx, child));
+        if (child + 1 < n) {
+          T right = Stored::read(tx, at(tx, child + 1));
+          if (Compare()(other, right)) {
+            other = std::move(right);
+            ++child;
+          }
         }
+        if (!Compare()(mine, other)) break;
+        tx.write(at(tx, hole), tx.read(at(tx, child)));
       }
-      if (!Compare()(mine, other)) break;
-      tx.write(at(tx, hole), tx.read(at(tx, child)));
-    }
-    tx.write(at(tx, hole), raw);
+      tx.write(at(tx, hole), raw);
+    });
   }
 
   p<std::uint64_t> size_;

@@ -58,9 +58,11 @@ struct stored_object {
   template <class Tx>
   static void drop(Tx& tx, raw object) {
     if (object == nullptr) return;  // free_some() freed it
-    const OwnedChain chain;
-    drop_owned(tx, *object);
-    tx.free(object);
+    whole_change(tx, [&] {
+      const OwnedChain chain;
+      drop_owned(tx, *object);
+      tx.free(object);
+    });
   }
   template <class Tx>
   static bool free_some(Tx& tx, field& f, std::uint64_t& blocks) {

@@ -549,12 +549,15 @@ class alignas(64) table {
   void add_row(Tx& tx, const T& value, std::uint64_t number, std::uint64_t next) {
     detail::being_changed::refuse(this);
     require_unique(tx, nullptr, value);
-    value::WriterOver<Tx> writer(tx);
-    auto* const row = reinterpret_cast<Row*>(
-        value::record::make_behind(writer, number, type(), std::addressof(value)));
-    if (number >= next) tx.write(next_, number + 1);
-    parts_.each([&](auto& part) {
-      if (part.holds(value)) require_agreed(part.rows.insert(tx, part.key_of(value, number), row));
+    detail::whole_change(tx, [&] {
+      value::WriterOver<Tx> writer(tx);
+      auto* const row = reinterpret_cast<Row*>(
+          value::record::make_behind(writer, number, type(), std::addressof(value)));
+      if (number >= next) tx.write(next_, number + 1);
+      parts_.each([&](auto& part) {
+        if (part.holds(value))
+          require_agreed(part.rows.insert(tx, part.key_of(value, number), row));
+      });
     });
   }
   template <class Tx, class F>
@@ -573,36 +576,40 @@ class alignas(64) table {
     require_unique(tx, row, now);
     std::uint64_t number = 0;
     tx.read_bytes(&number, &row->number, sizeof number);
-    value::WriterOver<Tx> writer(tx);
-    auto* const kept = reinterpret_cast<Row*>(value::record::assign_behind(
-        writer, type(), reinterpret_cast<std::byte*>(row), std::addressof(now)));
-    detail::live_row::changed(row, kept);
-    parts_.each([&](auto& part) {
-      const auto &before = part.key_of(old, number), &after = part.key_of(now, number);
-      if (detail::same_key(before, after)) {
-        // A row of an earlier version of T has moved. Its entries stay where they are, so a range
-        // that is at the row can continue.
-        if (kept != row && part.holds(now)) require_agreed(!part.rows.put(tx, after, kept));
-        return;
-      }
-      if (part.holds(old)) require_agreed(part.rows.erase(tx, before));
-      if (part.holds(now)) require_agreed(part.rows.insert(tx, after, kept));
+    detail::whole_change(tx, [&] {
+      value::WriterOver<Tx> writer(tx);
+      auto* const kept = reinterpret_cast<Row*>(value::record::assign_behind(
+          writer, type(), reinterpret_cast<std::byte*>(row), std::addressof(now)));
+      detail::live_row::changed(row, kept);
+      parts_.each([&](auto& part) {
+        const auto &before = part.key_of(old, number), &after = part.key_of(now, number);
+        if (detail::same_key(before, after)) {
+          // A row of an earlier version of T has moved. Its entries stay where they are, so a range
+          // that is at the row can continue.
+          if (kept != row && part.holds(now)) require_agreed(!part.rows.put(tx, after, kept));
+          return;
+        }
+        if (part.holds(old)) require_agreed(part.rows.erase(tx, before));
+        if (part.holds(now)) require_agreed(part.rows.insert(tx, after, kept));
+      });
     });
   }
   /// Returns a copy of the row.
   template <class Tx>
   T remove(Tx& tx, Row* row) {
     detail::being_changed::refuse(this);
-    detail::live_row::erased(row);
     T value = *copy(tx, std::optional(row));
     std::uint64_t number = 0;
     tx.read_bytes(&number, &row->number, sizeof number);
-    parts_.each([&](auto& part) {
-      if (part.holds(value)) require_agreed(part.rows.erase(tx, part.key_of(value, number)));
+    detail::whole_change(tx, [&] {
+      detail::live_row::erased(row);
+      parts_.each([&](auto& part) {
+        if (part.holds(value)) require_agreed(part.rows.erase(tx, part.key_of(value, number)));
+      });
+      value::WriterOver<Tx> writer(tx);
+      value::record::drop_parts(writer, type(), &row->record);
+      tx.free(row);
     });
-    value::WriterOver<Tx> writer(tx);
-    value::record::drop_parts(writer, type(), &row->record);
-    tx.free(row);
     return value;
   }
   // table_catch_up.hpp.

@@ -54,6 +54,8 @@ class DynamicTransaction : public DynamicReads {
   virtual std::byte* alloc(std::uint64_t bytes) = 0;
   /// As Tx::free.
   virtual void free(void* p) = 0;
+  /// As Tx::keep_refusal.
+  virtual void keep_refusal() noexcept = 0;
 
  protected:
   DynamicTransaction() = default;

@@ -52,8 +52,14 @@ class DynamicTransactionOver final : public DynamicEngine::Transaction {
     return change([&] { return inner_.alloc(bytes); });
   }
   void free(void* p) override {
-    change([&] { inner_.free(p); });
+    try {
+      inner_.free(p);
+    } catch (...) {
+      inner_.refusal().keep_of_free();
+      throw;
+    }
   }
+  void keep_refusal() noexcept override { inner_.refusal().keep(); }
   std::uint64_t commit(Durability durability) override { return inner_.commit(durability); }
   void rollback() noexcept override { inner_.rollback(); }
   void backoff() noexcept override { inner_.backoff(); }

@@ -148,12 +148,17 @@ void EngineBase::show(const Stats& s) noexcept {
 }
 
 void Refusal::keep() noexcept {
+  // The first one: what follows it may be its consequence, as where a conflict was caught.
+  if (what_ == nullptr) what_ = std::current_exception();
+}
+
+void Refusal::keep_of_free() noexcept {
   try {
     throw;
   } catch (const error& e) {
-    if (e.code() != Code::invalid) what_ = std::current_exception();
+    if (e.code() != Code::invalid) keep();
   } catch (...) {
-    what_ = std::current_exception();
+    keep();
   }
 }
 

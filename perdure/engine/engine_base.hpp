@@ -212,7 +212,7 @@ class HeapOps {
         try {
           for (std::uint64_t at = 0; at < info.first; at += 64)
             tm.own(word(chunk * pool::chunk_bytes + at));
-        } catch (...) {  // a caller that swallows it commits without the block
+        } catch (...) {
           take_back_last(heap);
           throw;
         }
@@ -291,16 +291,19 @@ class Transactions {
 };
 
 /// What a change of a transaction threw. What threw it may be in the middle of a container's call,
-/// so a lambda that catches it has left that call half done: the transaction must not commit
-/// (REFUSED-1), and its end throws it again.
+/// so a lambda that catches it has left that call half done: the transaction must not commit, and
+/// its end throws it again. Containers tell of their own exceptions, too, where these may come
+/// between two changes.
 /// REFUSED-1 A transaction in which a change has thrown does not commit, whether its lambda catches
-/// that or not. The one exception is error(invalid): a free of what is no block has changed
-/// nothing.
+/// that or not. The one exception is error(invalid) of Tx::free(): what is no block is not freed,
+/// and nothing has changed.
 /// Thread safety: its transaction's thread.
 class Refusal {
  public:
-  /// Called in a handler: keeps the exception in flight, unless it is error(invalid).
+  /// Called in a handler: keeps the exception in flight, unless one is kept already.
   [[gnu::cold, gnu::noinline]] void keep() noexcept;
+  /// The same, for a free(): not error(invalid).
+  [[gnu::cold, gnu::noinline]] void keep_of_free() noexcept;
   [[nodiscard]] bool kept() const noexcept { return what_ != nullptr; }
   [[gnu::cold, gnu::noinline]] void forget() noexcept { what_ = nullptr; }
   /// Throws what was kept.

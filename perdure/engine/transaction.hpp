@@ -168,6 +168,7 @@ class TransactionBase {
     ops_.forget_frees(heap_);
     tm_.rollback();
     ops_.release(heap_);
+    refusal_.forget();  // the papers' calls roll back without run()
   }
 
   typename Tm::Transaction tm_;

@@ -88,6 +88,7 @@ class RecordingTransaction final : public DynamicEngine::Transaction {
     if (recording_) ThreadCounters::add(retries_);
   }
   Refusal& refusal() noexcept override { return inner_.refusal(); }
+  void keep_refusal() noexcept override { inner_.keep_refusal(); }
   bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
   bool mine(const LogFull& full) const noexcept override { return inner_.mine(full); }
   bool try_direct_view() noexcept override {

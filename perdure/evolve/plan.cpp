@@ -160,11 +160,19 @@ class Planner {
     if (steps.empty() || type == nullptr || !rebuilt_type(to.type).empty()) return false;
     std::vector<std::string> earlier = history_.records(from.path), lost;
     earlier.insert(earlier.begin(), std::string(record_in(from.type)));
-    bool lead = false;
+    bool lead = false, newest_leads = false;
     for (const std::string& text : earlier) {
       if (text == after) continue;
       const auto old = value::parse(text);
-      if (old.ok() && steps.lead(old->type(), *type, lost)) lead = true;
+      if (!old.ok()) continue;
+      if (steps.lead(old->type(), *type, lost)) {
+        lead = true;
+        newest_leads = newest_leads || text == earlier.front();
+      } else if (newest_leads && !is_older_ && steps.passes_over(old->type(), *type)) {
+        // The program of the newest layout took these rows for its own.
+        refuse(to.path + ": rows of an earlier version, " + text + ", would go through no step",
+               "give a step that reads them, too");
+      }
     }
     if (!is_older_) refuse_unfit(to, steps, earlier, *type);
     if (!lead) return false;
@@ -182,15 +190,15 @@ class Planner {
       change(one.path + ": " + one.text.substr(0, one.text.find(": ")) +
              (one.need == value::Need::nothing ? "" : "; the steps decide what becomes of it"));
   }
-  // A step that no record of the pool goes through, or has gone through, was meant for some: its
-  // struct is not as the pool's. `layouts`: those of the pool's records, the newest first.
+  // A step that was meant for records of the pool must fit them. `layouts`: theirs, the newest
+  // first.
   void refuse_unfit(const LayoutLine& to, const RowSteps& steps,
                     const std::vector<std::string>& layouts, const value::Type& now) {
     for (const auto& [from, made] : steps.unfit(layouts, now))
       refuse(to.path + ": its step from " + from + " to " + made +
-                 " fits no version of this pool, whose newest is " + layouts.front(),
-             "a step reads a struct of the pool as it was, and makes the program's or the next "
-             "step's; take one out that is not needed");
+                 " does not fit this pool, whose newest is " + layouts.front(),
+             "a step reads a struct as the pool has it, and makes the program's or the next "
+             "step's; rows that need no step get one that does nothing");
   }
   // A field that a step reads must not be in perdure_removed.
   void refuse_lost(const std::string& path, std::vector<std::string>& lost) {

@@ -62,29 +62,24 @@ bool RowSteps::lead(const Type& from, const Type& to, std::vector<std::string>& 
 
 std::vector<std::pair<std::string, std::string>> RowSteps::unfit(
     const std::vector<std::string>& layouts, const Type& to) const {
-  std::vector<const MigrationStep*> fit;
-  for (const std::string& text : layouts) {
-    const auto from = value::parse(text);
-    std::vector<std::string> lost;
-    if (!from.ok() || !lead(from->type(), to, lost)) continue;
-    const Type* at = &from->type();
-    for (const MigrationStep* one = next(*at, to); one != nullptr; one = next(*at, to)) {
-      fit.push_back(one);
-      at = one->now;
-    }
-  }
-  // What a step made may be the newest layout, or have become that one.
+  const std::string wanted = value::text_of(to);
   const auto newest = value::parse(layouts.front());
-  const auto is_past = [&](const MigrationStep& one) {
+  const bool newest_by_steps =
+      layouts.front() == wanted || !newest.ok() || next(newest->type(), to) != nullptr;
+  std::vector<std::pair<std::string, std::string>> unfit;
+  for (const MigrationStep* one : steps_) {
+    const std::string before = value::text_of(*one->before), now = value::text_of(*one->now);
     std::vector<std::string> lost;
-    return newest.ok() &&
-           (by_itself(*one.now, newest->type()) || lead(*one.now, newest->type(), lost));
-  };
-  std::vector<std::pair<std::string, std::string>> texts;
-  for (const MigrationStep* one : steps_)
-    if (std::find(fit.begin(), fit.end(), one) == fit.end() && !is_past(*one))
-      texts.emplace_back(value::text_of(*one->before), value::text_of(*one->now));
-  return texts;
+    const bool leads_nowhere = before != wanted &&
+                               std::find(layouts.begin(), layouts.end(), before) != layouts.end() &&
+                               !lead(*one->before, to, lost);
+    if (leads_nowhere || (!newest_by_steps && now == wanted)) unfit.emplace_back(before, now);
+  }
+  return unfit;
+}
+
+bool RowSteps::passes_over(const Type& from, const Type& to) const {
+  return from.shape != to.shape && next(from, to) == nullptr && by_itself(from, to);
 }
 
 void RowSteps::given_up(const Type& before, const Type& now, std::vector<std::string>& lost) {

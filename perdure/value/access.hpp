@@ -48,6 +48,8 @@ class Writer : public Reader {
   [[nodiscard]] virtual std::byte* alloc(std::size_t n) = 0;
   /// As Tx::free.
   virtual void free(void* block) = 0;
+  /// As Tx::keep_refusal.
+  virtual void keep_refusal() noexcept = 0;
 
   /// Gives the field a value.
   template <class T>
@@ -92,6 +94,9 @@ class WriterOver final : public Writer {
   }
   [[nodiscard]] std::byte* alloc(std::size_t n) override { return tx_.alloc(n); }
   void free(void* block) override { tx_.free(block); }
+  void keep_refusal() noexcept override {
+    if constexpr (requires { tx_.keep_refusal(); }) tx_.keep_refusal();
+  }
 
  private:
   Tx& tx_;

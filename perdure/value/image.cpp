@@ -85,7 +85,7 @@ void each_pointer(const Type& type, Byte* image, F&& f) {
 
 }  // namespace
 
-void encode(Writer& tx, const Type& type, const void* object, std::byte* image) {
+void encode(Writer& tx, const Type& type, const void* object, std::byte* image) try {
   switch (type.kind) {
     case Kind::scalar: std::memcpy(image, object, type.size); return;
     case Kind::text:
@@ -115,6 +115,9 @@ void encode(Writer& tx, const Type& type, const void* object, std::byte* image) 
       });
       return;
   }
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
 void decode(Reader& tx, const Type& type, const std::byte* image, void* object) {
@@ -161,7 +164,7 @@ void decode(Reader& tx, const Type& type, const std::byte* image, void* object) 
   }
 }
 
-void change(Writer& tx, const Type& type, std::byte* image, const void* object) {
+void change(Writer& tx, const Type& type, std::byte* image, const void* object) try {
   switch (type.kind) {
     case Kind::scalar: std::memcpy(image, object, type.size); return;
     case Kind::text: {
@@ -203,26 +206,35 @@ void change(Writer& tx, const Type& type, std::byte* image, const void* object) 
       });
       return;
   }
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
-void assign(Writer& tx, const Type& type, std::byte* where, const void* object) {
+void assign(Writer& tx, const Type& type, std::byte* where, const void* object) try {
   Buffer before(type.size), after(type.size);
   tx.read_bytes(before.data(), where, type.size);
   std::memcpy(after.data(), before.data(), type.size);
   change(tx, type, after.data(), object);
   write_changes(tx, where, before.data(), after.data(), type.size);
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
-void drop(Writer& tx, const Type& type, const std::byte* image) {
+void drop(Writer& tx, const Type& type, const std::byte* image) try {
   each_pointer(type, image, [&](const Type& part, const std::byte* at) {
     if (part.kind == Kind::sequence)
       sequence::drop(tx, part.element(), pointer_at<sequence>(at));
     else if (auto* const block = pointer_at<text_block>(at))
       tx.free(block);
   });
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
-bool free_some(Writer& tx, const Type& type, std::byte* where, std::uint64_t& blocks) {
+bool free_some(Writer& tx, const Type& type, std::byte* where, std::uint64_t& blocks) try {
   if (!type.owns) return true;
   Buffer image(type.size);
   tx.read_bytes(image.data(), where, type.size);
@@ -241,15 +253,21 @@ bool free_some(Writer& tx, const Type& type, std::byte* where, std::uint64_t& bl
     tx.write_bytes(where + (at - image.data()), &none, sizeof none);
   });
   return done;
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
-void own_blocks(Writer& tx, const Type& type, std::byte* image) {
+void own_blocks(Writer& tx, const Type& type, std::byte* image) try {
   each_pointer(type, image, [&](const Type& part, std::byte* at) {
     if (part.kind == Kind::sequence)
       put_pointer(at, sequence::copy(tx, part.element(), pointer_at<sequence>(at)));
     else
       put_pointer(at, text_block::make(tx, text_block::read(tx, pointer_at<text_block>(at))));
   });
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
 void each_block(Reader& tx, const Type& type, const std::byte* image,

@@ -57,13 +57,19 @@ std::byte* store(Writer& tx, const std::array<std::uint64_t, N>& head, const Typ
 
 }  // namespace
 
-record* record::make(Writer& tx, const Type& type, const void* object) {
+record* record::make(Writer& tx, const Type& type, const void* object) try {
   return reinterpret_cast<record*>(store<1>(tx, {type.shape}, type, object));
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
 std::byte* record::make_behind(Writer& tx, std::uint64_t word, const Type& type,
-                               const void* object) {
+                               const void* object) try {
   return store<2>(tx, {word, type.shape}, type, object);
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
 bool record::read_part(Reader& tx, const Type& type, const record* from, const Part& part,
@@ -107,7 +113,7 @@ bool record::has_part(Reader& tx, const Type& type, const record* from, const Pa
   return false;
 }
 
-record* record::assign(Writer& tx, const Type& type, record* to, const void* object) {
+record* record::assign(Writer& tx, const Type& type, record* to, const void* object) try {
   if (&layout_in(tx, type, to) == &type) {
     value::assign(tx, type, to->image(), object);
     return to;
@@ -115,10 +121,13 @@ record* record::assign(Writer& tx, const Type& type, record* to, const void* obj
   record* const now = make(tx, type, object);
   drop(tx, type, to);
   return now;
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
 std::byte* record::assign_behind(Writer& tx, const Type& type, std::byte* block,
-                                 const void* object) {
+                                 const void* object) try {
   auto* const old = reinterpret_cast<record*>(block + sizeof(std::uint64_t));
   if (&layout_in(tx, type, old) == &type) {
     value::assign(tx, type, old->image(), object);
@@ -130,25 +139,37 @@ std::byte* record::assign_behind(Writer& tx, const Type& type, std::byte* block,
   drop_parts(tx, type, old);
   tx.free(block);
   return now;
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
-void record::drop(Writer& tx, const Type& type, record* block) {
+void record::drop(Writer& tx, const Type& type, record* block) try {
   if (block == nullptr) return;
   drop_parts(tx, type, block);
   tx.free(block);
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
-void record::drop_parts(Writer& tx, const Type& type, const record* from) {
+void record::drop_parts(Writer& tx, const Type& type, const record* from) try {
   const Type& lies = layout_in(tx, type, from);
   if (!lies.owns) return;
   Buffer image(lies.size);
   tx.read_bytes(image.data(), from->image(), lies.size);
   value::drop(tx, lies, image.data());
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
-bool record::free_parts(Writer& tx, const Type& type, record* block, std::uint64_t& blocks) {
+bool record::free_parts(Writer& tx, const Type& type, record* block, std::uint64_t& blocks) try {
   const Type& lies = layout_in(tx, type, block);
   return free_some(tx, lies, block->image(), blocks);
+} catch (...) {  // a part of it may be done
+  tx.keep_refusal();
+  throw;
 }
 
 void record::each_block(Reader& tx, const Type& type, const record* block,

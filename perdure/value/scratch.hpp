@@ -24,6 +24,7 @@ class Scratch final : public Writer {
     return blocks_.emplace_back(std::make_unique<std::byte[]>(n)).get();
   }
   void free(void*) override {}
+  void keep_refusal() noexcept override {}
 
  private:
   std::vector<std::unique_ptr<std::byte[]>> blocks_;

@@ -298,7 +298,7 @@ TEST_F(Steps, AStepThatFitsNoVersionIsRefused) {
   const auto expect_unfit = [](const Lines& found, const std::string& from) {
     ASSERT_EQ(found.size(), 1U);
     EXPECT_TRUE(found[0].starts_with("users: its step from " + from)) << found[0];
-    EXPECT_NE(found[0].find(" fits no version of this pool, whose newest is " +
+    EXPECT_NE(found[0].find(" does not fit this pool, whose newest is " +
                             value::text_of(value::type_of<v1::User>())),
               std::string::npos)
         << found[0];
@@ -317,6 +317,87 @@ TEST_F(Steps, AStepThatFitsNoVersionIsRefused) {
   // Later versions may keep it: the pool has gone through it.
   EXPECT_EQ(refusals(step<v1::User, User>("users", greet)), Lines{});
   EXPECT_EQ(refusals.operator()<mistaken::Next>(step<v1::User, User>("users", greet)), Lines{});
+}
+
+namespace fewer {
+/// The program after mistaken::User's: it gives up a field.
+struct User {
+  std::uint64_t id = 0;
+  std::string mail, greeting;
+  std::int32_t age = 0;
+  static constexpr std::string_view perdure_removed[] = {"name"};
+};
+struct Root {
+  table<User, key<&User::id>, unique<&User::mail>> users;
+};
+}  // namespace fewer
+
+// The program keeps its step for pools of version 1, and gives up a field in version 3.
+TEST_F(Steps, AStepStaysWhenALaterVersionGivesUpAField) {
+  fill();
+  Options options = test::small_pool();
+  options.migrate.steps = {step<v1::User, mistaken::User>(
+      "users", [](const auto& before, auto& now) { now.greeting = "Hello " + before.name; })};
+  (void)Pool<mistaken::Root>::open(path, options);
+  for (int opening = 0; opening < 3; ++opening) {
+    auto pool = Pool<fewer::Root>::open(path, options);
+    pool.view([](auto& tx, const auto& r) {
+      EXPECT_EQ(r.users.find(tx, 7)->greeting, "Hello " + user(7).name);
+    });
+  }
+  const std::string other = scratch.path("other");
+  for (int opening = 0; opening < 2; ++opening) (void)Pool<fewer::Root>::open(other, options);
+}
+
+// A step from each version to the newest one: which ones a pool needs depends on where it began.
+TEST_F(Steps, AStepFromEachVersion) {
+  fill();
+  Options options = test::small_pool();
+  options.migrate.steps = {
+      step<v1::User, mistaken::Named>(
+          "users", [](const auto& before, auto& now) { now.title = "Hello " + before.name; }),
+      step<mistaken::User, mistaken::Named>(
+          "users", [](const auto& before, auto& now) { now.title = before.greeting; })};
+  {
+    auto pool = Pool<mistaken::Next>::open(path, options);
+    pool.view([](auto& tx, const auto& r) {
+      EXPECT_EQ(r.users.find(tx, 7)->title, "Hello " + user(7).name);
+    });
+  }
+  const std::string other = scratch.path("other");
+  {
+    auto pool = Pool<mistaken::Root>::open(other, test::small_pool());
+    pool.update([](auto& tx, auto& r) { r.users.insert(tx, {1, "Ann", "a", "Dear Ann", 3}); });
+  }
+  for (int opening = 0; opening < 2; ++opening) {
+    auto pool = Pool<mistaken::Next>::open(other, options);
+    pool.view([](auto& tx, const auto& r) { EXPECT_EQ(r.users.find(tx, 1)->title, "Dear Ann"); });
+  }
+}
+
+// Rows that version 2 took over as they were are version 2's.
+TEST_F(Steps, RowsThatWouldGoThroughNoStepAreRefused) {
+  fill();
+  {
+    auto pool = Pool<mistaken::Root>::open(path, test::small_pool());
+    pool.update(
+        [](auto& tx, auto& r) { r.users.update(tx, 7, [](auto& u) { u.greeting = "Dear you"; }); });
+  }
+  Options options = test::small_pool();
+  options.migrate.steps = {step<mistaken::User, mistaken::Named>(
+      "users", [](const auto& before, auto& now) { now.title = before.greeting + "!"; })};
+  const Lines found = migration_plan<mistaken::Next>(path, options.migrate).value().refusals;
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NE(found[0].find("would go through no step (give a step that reads them, too)"),
+            std::string::npos)
+      << found[0];
+  options.migrate.steps.push_back(
+      step<v1::User, mistaken::User>("users", [](const auto&, auto&) {}));
+  auto pool = Pool<mistaken::Next>::open(path, options);
+  pool.view([](auto& tx, const auto& r) {
+    EXPECT_EQ(r.users.find(tx, 7)->title, "Dear you!");
+    EXPECT_EQ(r.users.find(tx, 8)->title, "!");
+  });
 }
 
 TEST_F(Steps, APoolThatBeganAfterAStepIsOpenedWithIt) {

@@ -62,7 +62,8 @@ struct Workload {
       model = next;
       s.acknowledged = s.waits || (kind % 5 == 0 ? (receipt.wait(), true) : receipt.durable());
     } catch (const error& e) {
-      if (e.code() != Code::too_big) throw;  // LAW-7: the transaction was rolled back
+      // LAW-7: the transaction was rolled back.
+      if (e.code() != Code::too_big && e.code() != Code::full) throw;
       s.acknowledged = false;
     } catch (const Oops&) {
       s.acknowledged = false;  // it changed nothing, and does not cover earlier transactions

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "perdure/api/compiled_pool.hpp"
+#include "perdure/container/priority_queue.hpp"
 #include "perdure/engine/shadow/default_instances.hpp"
 #include "perdure/engine/undo/instances.hpp"
 #include "perdure/perdure.hpp"
@@ -148,6 +149,128 @@ TEST_P(TooBig, IsNoPartOfACommit) {
   expect_refused(
       rig.pool, Code::too_big,
       [](auto& tx, Root& r) { r.texts.put(tx, "a", std::string(700 << 10, 'x')); }, "a text", true);
+}
+
+// --- what containers throw themselves ------------------------------------------------------------
+
+struct Deep {
+  std::string name;
+  std::vector<Deep> below;
+};
+/// One that is more than 100 deep is refused, when a part of it has been stored.
+Deep deep(unsigned depth) {
+  Deep all{"a name that has a block of its own", {}};
+  for (; depth > 0; --depth) all = {"a name that has a block of its own", {std::move(all)}};
+  return all;
+}
+struct DeepRow {
+  std::uint64_t id = 0;
+  std::string text;
+  Deep tree;
+};
+struct Link {
+  p<std::uint32_t> number;
+  box<Link> next;
+};
+/// More than 1,000 of them can't be freed.
+struct Chain {
+  box<Link> first;
+};
+struct Less {
+  static constexpr std::string_view layout_id = "test::Less/1";
+  static inline bool throws = false;
+  bool operator()(std::uint64_t a, std::uint64_t b) const {
+    if (throws) throw error(Status(Code::not_found, "not comparable"));
+    return a < b;
+  }
+};
+struct Owner {
+  p<std::uint64_t> before, after;
+  table<DeepRow, key<&DeepRow::id>> rows;
+  map<std::string, Deep> trees;
+  hash_map<std::string, Chain> chains;
+  list<Chain> chain_list;
+  queue<Deep> line;
+  priority_queue<std::uint64_t, Less> order;
+};
+
+/// `change` throws in the middle of a call, a lambda catches it, and nothing of it stays.
+template <class P, class F>
+void expect_nothing_of(P& pool, Code code, F&& change, const char* what) {
+  const std::uint64_t used = pool.stats().heap_used;
+  const Code thrown = code_of([&] {
+    pool.update([&](auto& tx, Owner& r) {
+      ++tx(r.before);
+      Less::throws = code == Code::not_found;
+      EXPECT_EQ(code, code_of([&] { change(tx, r); })) << what;
+      Less::throws = false;
+      ++tx(r.after);
+    });
+  });
+  EXPECT_EQ(code, thrown) << what;
+  EXPECT_EQ(used, pool.stats().heap_used) << what;
+  pool.view([&](auto& tx, const Owner& r) { EXPECT_EQ(tx(r.before), 0U) << what; });
+  const CheckReport check = pool.check();
+  EXPECT_TRUE(check.ok()) << what << ": " << check.problems.front();
+}
+
+class HalfCalls : public EngineTest {};
+ENGINE_SUITE(HalfCalls, all_of_them);
+
+TEST_P(HalfCalls, OfContainersAreNotCommitted) {
+  Shape shape;
+  shape.ring_bytes = 4 << 20;
+  auto rig = open_rig<Owner>(GetParam(), shape);
+  auto& pool = rig.pool;
+  const auto make_chain = [](auto& tx, Chain& chain) {
+    box<Link>* last = &chain.first;
+    for (std::uint32_t i = 0; i < 1200; ++i) last = &last->make(tx, i)->next;
+  };
+  pool.update([&](auto& tx, Owner& r) {
+    r.rows.put(tx, {1, "a text that has a block of its own", {}});
+    r.trees.put(tx, "tree", deep(2));
+    r.chains.upsert(tx, "one", [&](Chain& chain) { make_chain(tx, chain); });
+    r.chains.upsert(tx, "two", [&](Chain&) {});
+    r.chain_list.push_back(tx, {});
+    r.chain_list.update(tx, r.chain_list.last(tx), [&](Chain& chain) { make_chain(tx, chain); });
+    for (std::uint64_t i = 0; i < 9; ++i) r.order.push(tx, i);
+  });
+  expect_nothing_of(
+      pool, Code::too_big,
+      [](auto& tx, Owner& r) {
+        r.rows.update(tx, 1, [](DeepRow& row) {
+          row.text = "another text, longer than the block of the one before it";
+          row.tree = deep(120);
+        });
+      },
+      "a row with a new text");
+  expect_nothing_of(
+      pool, Code::too_big, [](auto& tx, Owner& r) { r.trees.put(tx, "tree", deep(120)); },
+      "a value of a map");
+  expect_nothing_of(
+      pool, Code::too_big, [](auto& tx, Owner& r) { r.line.push(tx, deep(120)); },
+      "an element of a queue, in its first block");
+  expect_nothing_of(
+      pool, Code::too_big, [](auto& tx, Owner& r) { r.chains.erase(tx, "one"); },
+      "an entry that owns a long chain");
+  expect_nothing_of(
+      pool, Code::too_big, [](auto& tx, Owner& r) { r.chains.clear(tx); }, "all entries");
+  expect_nothing_of(
+      pool, Code::too_big, [](auto& tx, Owner& r) { r.chain_list.clear(tx); },
+      "all elements of a list");
+  expect_nothing_of(
+      pool, Code::not_found, [](auto& tx, Owner& r) { r.order.push(tx, 4); },
+      "a comparison of the program's");
+  expect_nothing_of(
+      pool, Code::not_found, [](auto& tx, Owner& r) { (void)r.order.pop(tx); },
+      "a comparison in pop()");
+  pool.view([&](auto& tx, const Owner& r) {
+    EXPECT_EQ(r.rows.find(tx, 1)->text, "a text that has a block of its own");
+    EXPECT_EQ(r.trees.find(tx, "tree")->below.size(), 1U);
+    EXPECT_EQ(r.chains.size(tx), 2U);
+    EXPECT_EQ(r.line.size(tx), 0U);
+    EXPECT_EQ(r.order.size(tx), 9U);
+  });
 }
 
 template <class Engine>

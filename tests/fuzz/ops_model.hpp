@@ -45,7 +45,7 @@ class Words {
   [[nodiscard]] bool direct() const noexcept { return false; }
 };
 struct Counts {
-  std::uint64_t words = 0, heap_ops = 0, allocated = 0, refused = 0;
+  std::uint64_t words = 0, heap_ops = 0, allocated = 0;
 };
 template <class Typed>
 class WordsOf final : public Words {
@@ -66,10 +66,8 @@ class WordsOf final : public Words {
   std::byte* alloc(std::uint64_t n) override {
     ++counts_.heap_ops;
     counts_.allocated += n;
-    ++counts_.refused;
     std::byte* block = nullptr;
     if constexpr (!Typed::read_only) block = tx_.alloc(n);
-    --counts_.refused;
     return block;
   }
   void free(void* block) override {

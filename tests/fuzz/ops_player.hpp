@@ -125,7 +125,6 @@ class Player {
       const auto receipt =
           c.ask == Ask::pools_own ? pool_->update(body) : pool_->update(asked, body);
       allocated_ += counts.allocated;
-      run_.outcomes.append(counts.refused, '!');  // it continued without these blocks
       states_.push_back(std::move(next));
       if (c.ask == Ask::async_and_wait) {
         receipt.wait();

@@ -110,8 +110,7 @@ class ShadowHtm<Tm>::Transaction : public RedoTransaction<ShadowHtm<Tm>, Tm, log
   Transaction(ShadowHtm& engine, int slot);
 
   void write(std::uint64_t* a, std::uint64_t v) {
-    // SHADOW-2: what can fail comes before what can't, so a program that catches an error and
-    // commits finds in the mapping what the record says.
+    // SHADOW-2: what can fail comes before what can't, so the record has what was stored.
     tm_.own(a);
     tm_.keep(a);
     record_.word(offset_of(a), v);

@@ -130,7 +130,7 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   }
   void write(std::uint64_t* a, std::uint64_t v) {
     // SHADOW-2: the record holds every word that is stored. What can fail comes before what can't,
-    // so a program that catches an error and commits finds in the mapping what the record says.
+    // so a rollback finds each old value.
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
     record_.word(offset, v, *a);

@@ -61,8 +61,9 @@ class Writer {
     return with_cursor_back([&] { return transaction_.alloc(bytes); });
   }
   void free(void* p) {
-    with_cursor_back([&] { transaction_.free(p); });
+    with_cursor_back([&] { transaction_.free(p); }, [&] { transaction_.refusal().keep_of_free(); });
   }
+  void keep_refusal() noexcept { transaction_.refusal().keep(); }
 
  private:
   [[gnu::noinline, gnu::cold]] void write_in_transaction(std::uint64_t* a, std::uint64_t v) {
@@ -75,27 +76,37 @@ class Writer {
   }
   void give_back() noexcept { transaction_.record_.cursor(cursor_); }
   // REFUSED-1. Nothing is done where nothing is thrown.
-  template <class F>
-  [[gnu::always_inline]] decltype(auto) change(F&& f) {
+  template <class F, class Keep>
+  [[gnu::always_inline]] decltype(auto) change(F&& f, Keep&& keep) {
     try {
       return f();
     } catch (...) {
-      transaction_.refusal().keep();
+      keep();
       throw;
     }
   }
+  template <class F>
+  [[gnu::always_inline]] decltype(auto) change(F&& f) {
+    return change(f, [this] { keep_refusal(); });
+  }
   // Calls f() while the transaction has its cursor.
+  template <class F, class Keep>
+  decltype(auto) with_cursor_back(F&& f, Keep&& keep) {
+    return change(
+        [&]() -> decltype(auto) {
+          if (end_ == nullptr) return f();
+          give_back();
+          struct Again {
+            Writer& writer;
+            ~Again() { writer.take(); }
+          } const again{*this};
+          return f();
+        },
+        keep);
+  }
   template <class F>
   decltype(auto) with_cursor_back(F&& f) {
-    return change([&]() -> decltype(auto) {
-      if (end_ == nullptr) return f();
-      give_back();
-      struct Again {
-        Writer& writer;
-        ~Again() { writer.take(); }
-      } const again{*this};
-      return f();
-    });
+    return with_cursor_back(f, [this] { keep_refusal(); });
   }
 
   Transaction& transaction_;
