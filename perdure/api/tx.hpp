@@ -154,6 +154,7 @@ namespace detail {
 template <class Transaction>
 class TellingWriter {
  public:
+  /// Made by Tx, around the engine's transaction.
   explicit TellingWriter(Transaction& transaction) noexcept : transaction_(transaction) {}
   /// Writes a word of the pool.
   void write(std::uint64_t* a, std::uint64_t v) {
@@ -244,8 +245,9 @@ constexpr decltype(auto) value_of(U&& u) {
 /// out_of_memory, read_only, poisoned) or std::bad_alloc. Both end the transaction: if a lambda
 /// catches one of them and returns, update() rolls back and throws it again (REFUSED-1). So it does
 /// where a container's call has thrown after a part of its changes, whatever that was.
-/// A Tx belongs to the thread and the call that it was passed to. `Reads` is its base: what it reads
-/// through.
+///
+/// A Tx belongs to the thread and the call that it was passed to. `Reads` is its base: what it
+/// reads through.
 template <class Transaction, class Reads = ReadTx<Transaction>>
 class Tx : public Reads {
   using Base = Reads;
