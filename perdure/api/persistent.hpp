@@ -25,8 +25,8 @@ namespace perdure {
 struct access;
 
 namespace detail {
-/// Returns f(), several changes of one call. If one of them throws, the transaction does not commit,
-/// even if the program's lambda catches that (Tx::keep_refusal).
+/// Returns f(), several changes of one call. If one of them throws, the transaction does not
+/// commit, even if the program's lambda catches that (Tx::keep_refusal).
 template <class Tx, class F>
 decltype(auto) whole_change(Tx& tx, F&& f) {
   try {
