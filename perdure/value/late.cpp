@@ -4,7 +4,6 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <shared_mutex>
 #include <utility>
 
 #include "perdure/base/at_fork.hpp"
@@ -18,7 +17,7 @@ struct Range {
 };
 
 struct Book {
-  std::shared_mutex mutex;
+  std::mutex mutex;  // no shared one: a forked child can't release the lock of its parent's thread
   std::map<const std::byte*, Range> ranges;  ///< by their beginning
   /// How many functions there are. A thread that has a pool's records reads it after the thread
   /// that opened the pool has handed the pool over, so it needs no order of its own.
@@ -73,7 +72,7 @@ std::shared_ptr<const Make> find(const record* from, const Type& type) {
   Book& all = book();
   if (all.size.load(std::memory_order_relaxed) == 0) return nullptr;
   const auto* const at = reinterpret_cast<const std::byte*>(from);
-  const std::shared_lock lock(all.mutex);
+  const std::lock_guard lock(all.mutex);
   auto range = all.ranges.upper_bound(at);
   if (range == all.ranges.begin() || at >= (--range)->second.end) return nullptr;
   const auto found = range->second.makes.find(&type);
