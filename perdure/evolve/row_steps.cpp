@@ -70,10 +70,10 @@ std::vector<std::pair<std::string, std::string>> RowSteps::unfit(
   for (const MigrationStep* one : steps_) {
     const std::string before = value::text_of(*one->before), now = value::text_of(*one->now);
     std::vector<std::string> lost;
-    const bool leads_nowhere = before != wanted &&
-                               std::find(layouts.begin(), layouts.end(), before) != layouts.end() &&
-                               !lead(*one->before, to, lost);
-    if (leads_nowhere || (!newest_by_steps && now == wanted)) unfit.emplace_back(before, now);
+    const bool reads_some = std::find(layouts.begin(), layouts.end(), before) != layouts.end();
+    if (reads_some ? before != wanted && !lead(*one->before, to, lost)
+                   : !newest_by_steps && now == wanted)
+      unfit.emplace_back(before, now);
   }
   return unfit;
 }

@@ -98,7 +98,7 @@ TEST_F(History, RowsOfAnEarlierVersionThatCannotBeReadAreRefusedBeforeTheSwitch)
   ASSERT_EQ(refusals<forgot::Root>().size(), 1U);
   EXPECT_NE(refusals<forgot::Root>()[0].find("users.b: found in the pool, not in the program, in "
                                              "records of an earlier version (name it in "
-                                             "perdure_removed"),
+                                             "perdure_renamed"),
             std::string::npos)
       << refusals<forgot::Root>()[0];
   EXPECT_EQ(Pool<user3::Root>::try_open(path, test::small_pool()).status().code(),

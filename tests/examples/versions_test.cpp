@@ -143,7 +143,7 @@ TEST(Versions, Jobs) {
     before = queue.counts();
     EXPECT_EQ(before.dead, 30U);
   }
-  EXPECT_EQ(plan<jobs::v2::Root>(path, jobs::v2::steps()).size(), 6U);
+  EXPECT_EQ(plan<jobs::v2::Root>(path, jobs::v2::steps()).size(), 14U);
   kill_openings([&](const perdure::Options& options) { jobs::v2::Queue(path, options); });
   {
     jobs::v2::Queue queue(path, small());
@@ -191,7 +191,7 @@ TEST(Versions, OrderBook) {
       for (auto& order : book.orders_of("trader " + std::to_string(i)))
         old.push_back(std::move(order));
   }
-  EXPECT_EQ(plan<book::v2::Root>(path, book::v2::steps()).size(), 8U);
+  EXPECT_EQ(plan<book::v2::Root>(path, book::v2::steps()).size(), 12U);
   kill_openings([&](const perdure::Options& options) { book::v2::Book(path, options); });
   {
     book::v2::Book book(path, small());

@@ -320,7 +320,7 @@ TEST(Parse, TextsThatWouldLeadAWalkAstray) {
   refused("money/1!8/8", "an alignment");
   std::string deep;
   for (int i = 0; i < 101; ++i) deep += "vec<";
-  refused(deep + "u8" + std::string(101, '>'), "more types in each other");
+  refused(deep + "u8" + std::string(101, '>'), "types nested more than 100 deep");
   std::string large(value::longest_text + 1, 'x');
   refused(large, "expected at most 1048576");
 }
