@@ -53,6 +53,11 @@ struct Migration {
   /// the new names. For a program that has renamed fields and changed no types or places. false:
   /// fields with other names are other fields, and such a pool is refused (`incompatible`).
   bool renamed_fields = false;
+  /// true: a pool without a catalog (docs/format.md), which can't change its layout, gets one when
+  /// it is opened for writing with the root type that it has. From then on later versions of the
+  /// program can open it, and builds of the library that don't know catalogs can't. A pool with a
+  /// catalog, or of an engine that keeps no data (`volatile`), is not changed by this.
+  bool add_catalog = false;
   /// Steps for tables and containers whose rows, records or elements can't be converted without the
   /// program's help. The steps of one field are chained: rows of version 1 go through the step to
   /// version 2 and then through the step to version 3.

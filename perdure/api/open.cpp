@@ -13,6 +13,7 @@
 #include "perdure/api/layout.hpp"
 #include "perdure/base/signals.hpp"
 #include "perdure/pool/catalog.hpp"
+#include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
 
 namespace perdure::detail {
@@ -99,9 +100,14 @@ void refuse_moves(Plan& plan, const pool::CatalogContents& catalog, const pool::
 }
 
 // Makes opened.plan. Returns `incompatible` with all refusals. It writes nothing.
-Status plan_opening(const std::string& path, const Options& options, const RootType& root,
-                    const pool::CatalogContents& catalog, Opened& opened) {
-  if (catalog.layouts.empty()) return {};
+Status plan_opening(const std::string& path, const Options& options, const EngineInfo& engine,
+                    const RootType& root, const pool::CatalogContents& catalog, Opened& opened) {
+  if (catalog.layouts.empty()) {
+    // A pool that keeps no data has none to change.
+    opened.plan.adds_catalog = options.migrate.add_catalog && engine.keeps_data &&
+                               !opened.file->read_only() && !root.any_layout && root.bytes != 0;
+    return {};
+  }
   if (root.any_layout) {
     if (!catalog.pending || opened.file->read_only()) return {};
     return failure(Code::incompatible, path,
@@ -188,9 +194,19 @@ Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root
     if (!file) return file.status();
     auto catalog = pool::read_catalog(path, (*file)->header(), (*file)->medium().data());
     if (!catalog) return catalog.status();
-    if (catalog->layouts.empty())
+    if (catalog->layouts.empty() && !migrate.add_catalog)
       return failure(Code::incompatible, path, "a pool without a catalog", "one that has it",
-                     "a pool without one opens with an equal layout only");
+                     "a pool without one opens with an equal layout only: open it once with that "
+                     "and Options::migrate.add_catalog");
+    if (catalog->layouts.empty()) {
+      who.layout_any = false;
+      who.layout = root.layout;
+      who.root_bytes = root.bytes;
+      who.field_names = root.field_names;
+      who.renamed_fields = migrate.renamed_fields;
+      if (Status s = pool::check_identity(path, (*file)->header(), who); !s.ok()) return s;
+      return MigrationPlan{.changes = {"the pool gets a catalog"}, .refusals = {}};
+    }
     Plan whole = make_plan(*catalog, root, migrate);
     refuse_moves(whole, *catalog, **file);
     MigrationPlan plan = std::move(whole.said);
@@ -325,7 +341,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   auto catalog = pool::read_catalog(path, header, opened.file->medium().data());
   if (!catalog) return catalog.status();
   opened.file->set_root(catalog->root_offset, catalog->root_bytes);
-  if (Status s = plan_opening(path, options, root, *catalog, opened); !s.ok()) return s;
+  if (Status s = plan_opening(path, options, *chosen, root, *catalog, opened); !s.ok()) return s;
   const bool limited = chosen->limits_shadow != nullptr && chosen->limits_shadow(opened.config);
   if (Status s = opened.file->start_session(chosen->view, limited); !s.ok())
     return of_the_medium(s);

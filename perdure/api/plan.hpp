@@ -70,6 +70,7 @@ struct Plan {
   std::vector<RebuiltField> rebuilt;
   std::vector<std::string> lazy;  ///< tables whose rows go through their steps when they are read
   bool pending = false;           ///< work follows the switch
+  bool adds_catalog = false;      ///< the pool has no catalog, and gets one
   std::string notes;              ///< of the new layout text (pool::LayoutText)
   Migration migrate;              ///< how this work is done
   [[nodiscard]] bool same() const noexcept { return said.changes.empty() && said.refusals.empty(); }

@@ -228,6 +228,7 @@ class TypedPool : public PoolBase {
       else if (pool.empty_)
         pool.first_root();
       if (plan->pending) pool.catch_up(plan);
+      if (plan->adds_catalog) pool.add_catalog();
       pool.keep();
       return pool;
     } catch (...) {
@@ -260,6 +261,7 @@ class TypedPool : public PoolBase {
     }
   }
   // pool_evolve.hpp.
+  void add_catalog();
   void change_layout(const detail::Plan& plan);
   void refuse_duplicates(const detail::Plan& plan);
   void catch_up(const std::shared_ptr<const detail::Plan>& plan);

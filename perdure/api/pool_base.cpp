@@ -122,6 +122,9 @@ void PoolBase::refuse_rows(const std::string& problems) {
                       "change or erase these rows with the program that has the pool; nothing was "
                       "changed"));
 }
+void PoolBase::adopt_catalog(const std::byte* at, std::uint64_t bytes) {
+  file().adopt_catalog(static_cast<std::uint64_t>(at - file().view()), bytes).or_throw();
+}
 void PoolBase::move_root(std::byte* root, std::uint64_t bytes) {
   root_ = root;
   file().set_root(static_cast<std::uint64_t>(root - file().view()), bytes);

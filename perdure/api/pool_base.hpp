@@ -149,6 +149,9 @@ class PoolBase {
   [[nodiscard]] std::byte* catalog();
   /// Throws error(exists) for rows that the program's layout does not allow.
   [[noreturn]] void refuse_rows(const std::string& problems);
+  /// Makes a catalog of `bytes` bytes in the data region the pool's (CATALOG-2). Throws the errors
+  /// of OpenPool::adopt_catalog.
+  void adopt_catalog(const std::byte* at, std::uint64_t bytes);
   /// Call this after a change of layout, with the new address and size of the root object.
   void move_root(std::byte* root, std::uint64_t bytes);
   /// Returns when transaction `id` is durable; throws where it can't become so.

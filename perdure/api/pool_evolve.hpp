@@ -47,6 +47,19 @@ void each_leaf(T& object, F&& f) {
 
 }  // namespace detail
 
+// Gives a pool without a catalog one that has this program's layout (CATALOG-2).
+template <class Derived, class Root>
+void TypedPool<Derived, Root>::add_catalog() {
+  const std::string text = detail::root_type<Root>().text();
+  detail::NewCatalog made;
+  // mutant: late-catalog-before-header
+  update(Durability::durable, [&](auto& tx, Root& root) {
+    made = detail::store_catalog(tx, const_cast<std::byte*>(this->data()),
+                                 reinterpret_cast<std::byte*>(&root), sizeof(Root), text);
+  });
+  this->adopt_catalog(made.at, made.bytes);
+}
+
 // Gives the pool this program's layout (switch.hpp). A pool that never had a transaction has no
 // initial values yet, and gets those of this program's root type.
 template <class Derived, class Root>

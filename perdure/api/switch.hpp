@@ -25,6 +25,35 @@
 
 namespace perdure::detail {
 
+/// A catalog that store_catalog() has made.
+struct NewCatalog {
+  std::byte* at = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+/// Stores a catalog for a pool that has none: of this root object, with this layout text.
+/// `data`: the data region in the mapping. It takes the place of a catalog that was stored before
+/// and to which no header leads (CATALOG-2). Throws as Tx.
+template <class Tx>
+NewCatalog store_catalog(Tx& tx, std::byte* data, const std::byte* root, std::uint64_t root_bytes,
+                         const std::string& text) {
+  std::uint64_t before = 0;
+  tx.read_bytes(&before, data + pool::late_catalog, sizeof before);
+  if (before != 0) tx.free(reinterpret_cast<std::byte*>(before));
+  constexpr std::uint64_t line = 64;
+  NewCatalog made;
+  made.bytes =
+      (sizeof(pool::Catalog) + sizeof(pool::LayoutText) + text.size() + line - 1) / line * line;
+  made.at = tx.alloc(made.bytes);
+  const auto address = reinterpret_cast<std::uint64_t>(made.at);
+  const std::string bytes =
+      pool::catalog_bytes(address, reinterpret_cast<std::uint64_t>(root), root_bytes, text);
+  tx.write_bytes(made.at, bytes.data(), bytes.size());
+  // mutant: late-catalog-has-an-owner
+  tx.write_bytes(data + pool::late_catalog, &address, sizeof address);
+  return made;
+}
+
 /// Writes the number at `from` to `to` in its wider type.
 void widen(const Move& move, const std::byte* from, std::byte* to) noexcept;
 
@@ -64,7 +93,7 @@ std::byte* switch_layout(Tx& tx, std::byte* catalog, const Plan& plan, std::byte
   tx.write_bytes(layout + sizeof head, text.data(), text.size());
   if (!plan.notes.empty())
     tx.write_bytes(layout + sizeof head + text.size(), plan.notes.data(), plan.notes.size());
-  // The first root object lies in the catalog's block, behind it.
+  // The first root object of a pool that was made with a catalog lies in the catalog's block.
   if (was.root - reinterpret_cast<std::uint64_t>(catalog) >= first_block)
     tx.free(const_cast<std::byte*>(old));
   pool::Catalog now = was;

@@ -31,6 +31,7 @@ struct EngineInfo {
   bool limits_resident = false;
   bool pipelined_only = false;  ///< it can't open a pool of the strict order
   bool strict_only = false;     ///< it can't open a pool of the pipelined order
+  bool keeps_data = true;       ///< false: what transactions store is gone when the pool is closed
   /// Returns whether this machine has what it needs; null: every machine has.
   Status (*supported)() = nullptr;
 
@@ -84,6 +85,7 @@ EngineInfo entry_of(const InstanceName& n) {
   if constexpr (requires { E::limits_resident; }) e.limits_resident = E::limits_resident;
   if constexpr (requires { E::pipelined_only; }) e.pipelined_only = E::pipelined_only;
   if constexpr (requires { E::strict_only; }) e.strict_only = E::strict_only;
+  if constexpr (requires { E::keeps_data; }) e.keeps_data = E::keeps_data;
   if constexpr (requires { E::supported(); }) e.supported = &E::supported;
   return e;
 }

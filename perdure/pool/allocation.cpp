@@ -27,8 +27,9 @@ Status allocate_directory(medium::Medium& medium, const Directory& directory,
   directory.each_run_of_words(medium.data_bytes(), [&](std::uint64_t begin, std::uint64_t) {
     const std::uint64_t end =
         std::min(directory.section_end(begin), std::max(chunks_of(data_bytes) + beyond, begin));
-    const std::uint64_t from = directory.word(begin),
-                        to = std::min(from + (end - begin) * 8, medium.data_bytes());
+    const std::uint64_t words = directory.word(begin),
+                        to = std::min(words + (end - begin) * 8, medium.data_bytes()),
+                        from = begin == 0 ? 0 : words;
     if (s.ok() && to > from) s = medium.allocate(medium.log_bytes() + from, to - from);
   });
   return s;

@@ -5,6 +5,7 @@
 //
 //   header copies, each ring's first page     when the pool is made, and at each opening for
 //                                             writing
+//   the data region's first page, and the
 //   directory, for the data region's chunks   the same, and before the data region grows
 //   chunks of spans and large objects         before a transaction may use them (heap); growth
 //                                             allocates what it adds at once
@@ -29,8 +30,8 @@
 
 namespace perdure::pool {
 
-/// Allocates file blocks for the directory words of a data region of `data_bytes`, and for the
-/// words after them that the application of a heap op may read (heap_apply.hpp). It leaves out
+/// Allocates file blocks for the data region's first page (format.hpp, late_catalog), for the
+/// directory words of a data region of `data_bytes`, and for the words after them that the application of a heap op may read (heap_apply.hpp). It leaves out
 /// words behind the medium's end: growth allocates what it adds.
 Status allocate_directory(medium::Medium& medium, const Directory& directory,
                           std::uint64_t data_bytes);

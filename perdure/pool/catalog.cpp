@@ -34,12 +34,16 @@ std::uint64_t root_block_bytes(const Identity& who) noexcept {
 
 std::string first_catalog(const Identity& who, std::uint64_t address) {
   if (who.catalog.empty() || who.root_bytes == 0) return {};
-  const Catalog catalog{
-      address + first_root_at(who), who.root_bytes, address + sizeof(Catalog), 0, {}};
-  const LayoutText text{0, static_cast<std::uint32_t>(who.catalog.size()), 0};
+  return catalog_bytes(address, address + first_root_at(who), who.root_bytes, who.catalog);
+}
+
+std::string catalog_bytes(std::uint64_t address, std::uint64_t root, std::uint64_t root_bytes,
+                          const std::string& layout) {
+  const Catalog catalog{root, root_bytes, address + sizeof(Catalog), 0, {}};
+  const LayoutText text{0, static_cast<std::uint32_t>(layout.size()), 0};
   std::string bytes(reinterpret_cast<const char*>(&catalog), sizeof catalog);
   bytes.append(reinterpret_cast<const char*>(&text), sizeof text);
-  bytes += who.catalog;
+  bytes += layout;
   bytes.resize((bytes.size() + 7) / 8 * 8);
   return bytes;
 }
@@ -50,11 +54,6 @@ Result<CatalogContents> read_catalog(const std::string& path, const Header& head
     read ? read(to, from, n) : static_cast<void>(std::memcpy(to, from, n));
   };
   CatalogContents found;
-  if (!has_feature(header, Feature::catalog_root)) {
-    found.root_offset = header.root_offset;
-    found.root_bytes = header.root_bytes;
-    return found;
-  }
   // Whether [address, + bytes) lies in the data region, at a multiple of 8.
   const auto inside = [&](std::uint64_t address, std::uint64_t bytes) {
     const std::uint64_t at = address - header.base;
@@ -65,6 +64,15 @@ Result<CatalogContents> read_catalog(const std::string& path, const Header& head
     const std::uint64_t at = address - header.base;
     if (at - header.root_offset >= header.root_bytes) found.blocks.push_back(at);
   };
+  if (!has_feature(header, Feature::catalog_root)) {
+    found.root_offset = header.root_offset;
+    found.root_bytes = header.root_bytes;
+    std::uint64_t late = 0;
+    copy(&late, data + late_catalog, sizeof late);
+    if (late != 0 && !inside(late, sizeof(Catalog))) return damaged(path, "own block");
+    if (late != 0) note_block(late);
+    return found;
+  }
   Catalog catalog;
   if (!inside(header.base + header.root_offset, sizeof catalog)) return damaged(path, "own block");
   copy(&catalog, data + header.root_offset, sizeof catalog);

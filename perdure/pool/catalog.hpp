@@ -10,6 +10,10 @@
 // CATALOG-1: the catalog, its first text and the zeros of the first root object are durable before
 // the header that makes the bytes a pool. So a pool whose first transaction did not become durable
 // opens as a new one.
+// CATALOG-2: where a pool without a catalog gets one (Migration::add_catalog), one transaction makes
+// its block and stores the block's address in the word at late_catalog. It is durable before the
+// header that leads to the catalog. So after a crash between the two, the pool is one without a
+// catalog, and the block still has an owner: the next catalog takes its place.
 // Thread safety: plain functions over their arguments; nothing else changes the catalog meanwhile.
 #pragma once
 
@@ -56,21 +60,27 @@ static_assert(sizeof(LayoutText) == 16);
 /// the layout text. Empty without a catalog.
 [[nodiscard]] std::string first_catalog(const Identity& who, std::uint64_t address);
 
+/// The bytes of a catalog and its first layout text, for a block at `address`. The program's root
+/// object lies at `root`.
+[[nodiscard]] std::string catalog_bytes(std::uint64_t address, std::uint64_t root,
+                                        std::uint64_t root_bytes, const std::string& layout);
+
 /// The contents of a catalog.
 struct CatalogContents {
   std::uint64_t root_offset = 0, root_bytes = 0;
   std::vector<std::string> layouts;  ///< the newest first
   std::vector<std::string> notes;    ///< the notes of each layout
   bool pending = false;
-  /// The offsets of the blocks that the catalog leads to, except the one that it lies in.
+  /// The offsets of the blocks that the catalog leads to, except the one that it lies in. In a pool
+  /// without the feature, that of a catalog to which no header leads yet (CATALOG-2).
   std::vector<std::uint64_t> blocks;
 };
 /// Copies `n` bytes from an address in the data region.
 using ReadBytes = std::function<void(void* to, const std::byte* from, std::size_t n)>;
 /// Reads the catalog in the data region at `data`. `read` copies the bytes: pass that of a
 /// transaction if transactions run; without one, memcpy is used. In a pool without the feature,
-/// only root_offset and root_bytes are set, from the header. Error: `corrupt`, if the catalog leads
-/// out of the data region.
+/// only root_offset and root_bytes are set, from the header, and `blocks`. Error: `corrupt`, if the
+/// catalog leads out of the data region.
 Result<CatalogContents> read_catalog(const std::string& path, const Header& header,
                                      const std::byte* data, const ReadBytes& read = {});
 

@@ -154,8 +154,11 @@ static_assert(offsetof(Header, checksum) == 4088);
 // --- the data region -----------------------------------------------------------------------------
 
 inline constexpr std::uint64_t chunk_bytes = 64 << 10;
-/// The data region's first page is reserved and zero: offset 0 is never an object.
+/// The data region's first page is reserved: offset 0 is never an object. It is zero but for the
+/// word at late_catalog.
 inline constexpr std::uint64_t directory_offset = 4096;
+/// The address of the catalog that a pool got after its creation (CATALOG-2), otherwise 0.
+inline constexpr std::uint64_t late_catalog = 8;
 
 inline constexpr std::uint64_t max_data_limit = 1ULL << 43;  ///< the limit of a log entry's offset
 

@@ -142,8 +142,9 @@ std::string engine_tag(std::string_view name) {
 Status other_layout(const std::string& path, const Header& h, std::string_view mine) {
   const std::string_view theirs = layout_text(h);
   const std::string advice =
-      "open it with the root type that made it; after a change of the type, copy the data into a "
-      "new pool by a program that has both types";
+      "open it with the root type that made it; to change the type, open it once with that type "
+      "and "
+      "Options::migrate.add_catalog";
   for (std::size_t n = 0;; ++n) {
     const std::string_view found = line_of(theirs, n), expected = line_of(mine, n);
     if (found.empty() && expected.empty()) break;

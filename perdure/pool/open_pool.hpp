@@ -139,6 +139,11 @@ class OpenPool {
   Status require_feature(Feature feature);
   [[nodiscard]] bool has_feature(Feature feature) const;  ///< thread safe
 
+  /// From now on a catalog of `bytes` bytes at `offset` is the pool's, in place of the root object
+  /// (CATALOG-2): when this returns ok, both copies of the header durably say so. Call it in a
+  /// session of a pool without a catalog, once the catalog is durable. Errors: as require_feature.
+  Status adopt_catalog(std::uint64_t offset, std::uint64_t bytes);
+
   /// Reserves the view's address space, unless that was done before (start_session calls this too).
   /// The error `incompatible` names what occupies the base. open() calls it when it is given a
   /// layout, so that a pool that can't be mapped is refused before recovery writes.
@@ -202,6 +207,7 @@ class OpenPool {
   static Result<std::unique_ptr<OpenPool>> finish_open(std::unique_ptr<OpenPool> pool,
                                                        const Identity& who);
   Status plan_raise(const OpenFile& how);
+  Status with_feature(Feature feature, const std::function<void(Header&)>& change);
   Status map_data(std::uint64_t from, std::uint64_t to);
   Status copy_data(std::uint64_t from, std::uint64_t to);
 

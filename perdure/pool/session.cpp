@@ -34,6 +34,18 @@ Status OpenPool::publish(const std::function<void(Header&)>& change) {
 }
 
 Status OpenPool::require_feature(Feature feature) {
+  return with_feature(feature, [](Header&) {});
+}
+
+Status OpenPool::adopt_catalog(std::uint64_t offset, std::uint64_t bytes) {
+  return with_feature(Feature::catalog_root, [&](Header& h) {
+    h.root_offset = offset;
+    h.root_bytes = bytes;
+  });
+}
+
+// Sets the feature and makes the change that belongs to it in one header, unless the pool has it.
+Status OpenPool::with_feature(Feature feature, const std::function<void(Header&)>& change) {
   assert(info(feature).implemented);
   const std::lock_guard guard(header_mutex_);
   if (pool::has_feature(header_, feature)) return {};
@@ -44,14 +56,14 @@ Status OpenPool::require_feature(Feature feature) {
                    {}, "open it for writing");
   const Header before = header_;
   set_feature(header_, feature);
+  change(header_);
   Status s = write_header(*medium_, header_, write_b_first_);
   if (!s.ok()) {
     // A later header must not claim what was never used. The sequence stays raised, since a copy
     // may have it.
-    header_.version = before.version;
-    header_.features_write = before.features_write;
-    header_.features_read = before.features_read;
-    header_.features_optional = before.features_optional;
+    const std::uint64_t sequence = header_.sequence;
+    header_ = before;
+    header_.sequence = sequence;
   }
   return s;
 }

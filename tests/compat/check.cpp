@@ -73,6 +73,7 @@ class Checked {
     if (why.empty()) why = recovered_and_rewritten();
     if (why.empty()) why = reopened(rewritten_, "after a close");
     if (why.empty()) why = killed_and_recovered();
+    if (why.empty()) why = later_version();
     return why;
   }
 
@@ -148,6 +149,25 @@ class Checked {
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
       return "the process that rewrites it ended with " + std::to_string(status);
     return reopened(last, "after a kill");
+  }
+
+  // A later version of the program, with another field, opens the pool, which first gets a catalog.
+  std::string later_version() {
+    const std::uint64_t n = known_.survives ? rewritten_ + 20 : 0;
+    Options o = options();
+    o.migrate.add_catalog = true;
+    {
+      TestPool pool = TestPool::open(path_, o);
+      if (std::string why = sound(pool, n); !why.empty()) return "with a catalog: " + why;
+    }
+    if (!known_.survives) return {};  // the root object of such a pool is made at each opening
+    auto pool = Pool<LaterRoot, engines<any_engine>>::open(path_, options());
+    if (const CheckReport report = pool.check(); !report.ok())
+      return "as version 2: " + report.problems.front();
+    const std::string why =
+        difference(pool.view([](auto& tx, const LaterRoot& root) { return contents(tx, root); }),
+                   model_after(n, known_.large));
+    return why.empty() ? why : "as version 2: " + why;
   }
 
   [[nodiscard]] Options options() const {

@@ -39,6 +39,21 @@ struct Root {
   vector<std::uint64_t> numbers;
 };
 
+/// Version 2 of Root.
+struct LaterRoot {
+  p<std::uint64_t> added{5};
+  p<std::uint64_t> count;
+  p<std::uint32_t> half;
+  string title;
+  Slot slot[8];
+  vector<std::uint64_t> numbers;
+  queue<std::uint64_t> waiting;
+  list<std::string> names;
+  rb_tree<std::uint64_t, std::uint64_t> tree;
+  hash_map<std::uint64_t, std::string> hashed;
+  map<std::uint64_t, std::string> ordered;
+};
+
 /// The same contents in plain memory.
 struct Model {
   std::uint64_t count = 0;
@@ -121,8 +136,8 @@ inline Model model_after(std::uint64_t n, bool large) {
 }
 
 /// Everything that the pool contains, by every container's own iteration.
-template <class Tx>
-Model contents(Tx& tx, const Root& root) {
+template <class Tx, class AnyRoot>
+Model contents(Tx& tx, const AnyRoot& root) {
   Model m;
   m.count = tx(root.count);
   for (std::size_t i = 0; i < m.slot.size(); ++i) m.slot[i] = tx(root.slot[i].value);

@@ -20,7 +20,7 @@ namespace perdure::test {
 
 using engine::EngineInfo;
 
-inline bool is_durable(const EngineInfo& e) { return e.family != "volatile"; }
+inline bool is_durable(const EngineInfo& e) { return e.keeps_data; }
 inline bool isolates(const EngineInfo& e) { return e.isolation == Isolation::full; }
 inline bool is_shadow(const EngineInfo& e) { return e.family == "shadow"; }
 inline bool is_dudetm(const EngineInfo& e) { return e.family == "dudetm"; }

@@ -10,6 +10,7 @@ PROGRAMS = {
     "damage": ("faults_damage_test", [*GTEST]),
     "control_words": ("faults_control_words_test", ["--gtest_filter=*OfTheLog*", *GTEST]),
     "fuzz": ("fuzz_pool_test", [*GTEST]),
+    "add_catalog": ("api_add_catalog_test", [*GTEST]),
     "refusals": ("engine_refusal_test", [*GTEST]),
     "receipts": ("engine_receipt_test", [*GTEST]),
     "ring": ("log_ring_test", [*GTEST]),

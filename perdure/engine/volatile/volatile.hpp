@@ -19,7 +19,7 @@ class Volatile {
   static constexpr const char* name = "volatile";
   static constexpr const char* tm_name = Tm::name;
   static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shadow;
-  static constexpr bool ring_records = true;
+  static constexpr bool ring_records = true, keeps_data = false;
 
   static pool::Identity identity(const Config&) { return {}; }
   static Status supported() {

@@ -345,6 +345,20 @@ ORDERS = (
         by="refusals",
     ),
     Mutant(
+        "a catalog that a pool gets later has an owner at once (CATALOG-2)",
+        {"late-catalog-has-an-owner": leave_out()},
+        by="add_catalog",
+    ),
+    Mutant(
+        "a catalog is durable before the header leads to it (CATALOG-2)",
+        {
+            "late-catalog-before-header": rewrite(
+                "MUTANT ? Durability::async : PART", part="argument 1 of 2"
+            )
+        },
+        by="add_catalog",
+    ),
+    Mutant(
         "isolation ends before the fence (undo)",
         {
             "commit-isolation-until-fence": rewrite(
