@@ -10,9 +10,9 @@
 // CATALOG-1: the catalog, its first text and the zeros of the first root object are durable before
 // the header that makes the bytes a pool. So a pool whose first transaction did not become durable
 // opens as a new one.
-// CATALOG-2: where a pool without a catalog gets one (Migration::add_catalog), one transaction makes
-// its block and stores the block's address in the word at late_catalog. It is durable before the
-// header that leads to the catalog. So after a crash between the two, the pool is one without a
+// CATALOG-2: where a pool without a catalog gets one (Migration::add_catalog), one transaction
+// makes its block and stores the block's address in the word at late_catalog. It is durable before
+// the header that leads to the catalog. So after a crash between the two, the pool is one without a
 // catalog, and the block still has an owner: the next catalog takes its place.
 // Thread safety: plain functions over their arguments; nothing else changes the catalog meanwhile.
 #pragma once
