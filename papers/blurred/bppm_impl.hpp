@@ -42,12 +42,12 @@ Bppm<Tm, Writes>::Transaction::Transaction(Bppm& engine, int slot)
       engine_(engine),
       use_(engine.logs_, slot),
       log_(&engine.logs_[0]),
-      written_([this] {
+      written_([]([[maybe_unused]] TornLog* log) {
         if constexpr (in_log)
-          return LogWrites{log_};
+          return LogWrites{log};
         else
           return tm::PrivateWrites{};
-      }()),
+      }(log_)),
       data_writer_(core_.medium, directory_) {}
 
 template <class Tm, class Writes>

@@ -59,6 +59,10 @@ Result<Trimmed> trim(E& engine, std::uint64_t max_bytes) {
     pool::Heap& heap;
     ~End() { heap.end_claim(); }
   };
+  struct Cleared {
+    pool::Heap& heap;
+    ~Cleared() { heap.cleared(); }
+  };
   auto claim = heap.claim_free(std::max<std::uint64_t>(max_bytes / pool::chunk_bytes, 1));
   const End end{heap};
   if (!claim.ok()) return claim.status();
@@ -77,10 +81,7 @@ Result<Trimmed> trim(E& engine, std::uint64_t max_bytes) {
       id = run(engine, true, Durability::durable, [&](auto& transaction) {
         taken_back = !heap.begin_clearing();
         if (taken_back) return;
-        struct Ended {
-          pool::Heap& heap;
-          ~Ended() { heap.cleared(); }
-        } const ended{heap};
+        const Cleared cleared{heap};
         for (std::size_t i = from; i < to; ++i)
           transaction.free(file.view() + claim->spans[i].first * pool::chunk_bytes);
       });
