@@ -3,7 +3,7 @@
 # Builds and runs a project that takes this checkout in with FetchContent (fetch/CMakeLists.txt,
 # which looks for what leaks into it). See CMakeLists.txt beside this for what is passed.
 cmake_minimum_required(VERSION 3.25)
-include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/../install/run.cmake)
 
 set(jobs 2)
 if(DEFINED ENV{PERDURE_JOBS})
@@ -11,7 +11,7 @@ if(DEFINED ENV{PERDURE_JOBS})
 endif()
 file(REMOVE_RECURSE ${WORK})
 run("" ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/fetch -B ${WORK}/build -G ${GENERATOR}
-  -D CHECKOUT=${CHECKOUT} -D CONSUMER=${CMAKE_CURRENT_LIST_DIR}/consumer
+  -D CHECKOUT=${CHECKOUT} -D CONSUMER=${CONSUMER}
   -D CMAKE_CXX_COMPILER=${CXX}
   -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D FETCHCONTENT_FULLY_DISCONNECTED=ON
   -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG=-O0)  # 54 s of processor time
