@@ -19,6 +19,7 @@
 #include "testing/recording_medium.hpp"
 #include "tests/api/versions.hpp"
 #include "tests/engine/families.hpp"
+#include "tests/engine/suite.hpp"
 
 namespace perdure {
 namespace {
@@ -232,7 +233,7 @@ void cut_at_each_fence(const engine::EngineInfo& entry, Durability durability) {
           if (fences++ % every != 0) return;
           images.push_back(last.back());
           // Some engines fence at each store.
-          if (images.size() % 16 == 0) every *= 2;
+          if (images.size() % (test::scale > 1 ? 3 : 16) == 0) every *= 2;
         },
         [] {});
     auto pool = AnyPool<v1::Root>::try_open_on("pool", with, std::move(made), false).value();
