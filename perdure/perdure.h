@@ -77,6 +77,7 @@ typedef enum perdure_code {
   PERDURE_OUT_OF_MEMORY = 14, /* DRAM ran out */
   /* more threads use the library at once than it has slots for, or the system starts none */
   PERDURE_TOO_MANY_THREADS = 15,
+  PERDURE_EXPIRED = 16, /* a snapshot's memory was needed: it can't be read any more */
   PERDURE_ABORTED = -1, /* the body asked for a rollback by returning other than 0 */
   /* inside a body only: a conflict, or the log has no space yet; the body should return soon, and
    * runs again */
@@ -175,7 +176,7 @@ const char* perdure_version(void);
  * that succeeds leaves it as it was. Texts over 1023 bytes are cut. */
 const char* perdure_message(void);
 
-/* Returns a code's name: "ok", "io", "busy", ..., "too_many_threads", "aborted", "again";
+/* Returns a code's name: "ok", "io", "busy", ..., "expired", "aborted", "again";
  * "unknown" for any other number. */
 const char* perdure_code_name(int code);
 

@@ -52,7 +52,8 @@ static_assert(PERDURE_IO == static_cast<int>(Code::io) &&
               PERDURE_INVALID == static_cast<int>(Code::invalid) &&
               PERDURE_POISONED == static_cast<int>(Code::poisoned) &&
               PERDURE_OUT_OF_MEMORY == static_cast<int>(Code::out_of_memory) &&
-              PERDURE_TOO_MANY_THREADS == static_cast<int>(Code::too_many_threads));
+              PERDURE_TOO_MANY_THREADS == static_cast<int>(Code::too_many_threads) &&
+              PERDURE_EXPIRED == static_cast<int>(Code::expired));
 
 constinit thread_local char last_message[1024] = "";
 constinit thread_local perdure_tx* innermost = nullptr;
@@ -299,8 +300,7 @@ const char* perdure_code_name(int code) {
   if (code == PERDURE_ABORTED) return "aborted";
   if (code == PERDURE_AGAIN) return "again";
   // They are literals, so they are null-terminated.
-  return code >= 0 && code <= PERDURE_TOO_MANY_THREADS ? name(static_cast<Code>(code)).data()
-                                                       : "unknown";
+  return code >= 0 && code <= PERDURE_EXPIRED ? name(static_cast<Code>(code)).data() : "unknown";
 }
 const char* perdure_engine_at(size_t n) {
   const auto all = perdure::engine::registered();

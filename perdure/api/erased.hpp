@@ -75,7 +75,7 @@ class ErasedPool : private PoolBase {
   }
   [[nodiscard]] Status checkpoint() { return running_->checkpoint(); }
   [[nodiscard]] Result<Trimmed> trim(std::uint64_t max_bytes) { return running_->trim(max_bytes); }
-  [[nodiscard]] Status close() { return running_->close(); }
+  [[nodiscard]] Status close() { return running_->close_unless_read(); }
   [[nodiscard]] Stats stats() { return running_->stats(); }
   /// The open file; the instance's name, a null-terminated literal.
   using PoolBase::file, PoolBase::engine_name;

@@ -37,6 +37,7 @@
 #include "perdure/api/plan.hpp"
 #include "perdure/api/pool_base.hpp"
 #include "perdure/api/receipt.hpp"
+#include "perdure/api/snapshot.hpp"
 #include "perdure/api/tx.hpp"
 #include "perdure/api/walk.hpp"
 #include "perdure/engine/any_engine.hpp"
@@ -169,6 +170,17 @@ class TypedPool : public PoolBase {
   template <class F>
   auto view(Durability durability, F&& f) {
     return self().run_view(durability, f);
+  }
+
+  /// Opens a snapshot of the newest state, which can be read for as long as it is needed, while
+  /// transactions go on (snapshot.hpp). It contains every transaction that has returned. With the
+  /// pipelined order they may not be durable yet; snapshot(durable) waits until they are. The call
+  /// waits for the transactions and views of other threads that are open, as trim() does. Throws
+  /// perdure::error: unsupported where the pool's engine has none, invalid inside a transaction on
+  /// the pool, expired where the memory for snapshots does not last for the opening
+  /// (ShadowOptions::snapshot_memory); and std::bad_alloc. Thread safety: any thread.
+  [[nodiscard]] Snapshot<Root> snapshot(Durability durability = Durability::async) {
+    return {this->open_snapshot(durability), root()};
   }
 
   /// As view(f), over data that may be damaged: no read leaves the pool, whatever its pointers say.

@@ -9,6 +9,7 @@
 #include "perdure/api/running.hpp"
 #include "perdure/api/walk.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
+#include "perdure/engine/snapshots.hpp"
 #include "perdure/pool/catalog.hpp"
 
 namespace perdure {
@@ -24,6 +25,13 @@ void must_be_outside(detail::RunningEngine& running, const char* call) {
 }
 
 }  // namespace
+
+Status detail::RunningEngine::close_unless_read() {
+  if (engine::Snapshots* const all = snapshots(); all != nullptr && all->any())
+    return failure(Code::busy, file().path(), "close() while a snapshot is open", "none",
+                   "destroy its handles first");
+  return close();
+}
 
 PoolBase::PoolBase(PoolBase&& other) noexcept
     : running_(std::move(other.running_)),
@@ -84,7 +92,7 @@ CloseReport PoolBase::close() {
   running_->must_be_own();
   must_be_outside(*running_, "close()");
   report.stats = running_->stats();
-  running_->close().or_throw();
+  running_->close_unless_read().or_throw();
   report.clean = true;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
@@ -110,6 +118,20 @@ Trimmed PoolBase::trim(std::uint64_t max_bytes) {
   running_->must_be_own();
   must_be_outside(*running_, "trim()");
   return running_->trim(max_bytes).value();
+}
+
+std::shared_ptr<engine::OpenSnapshot> PoolBase::open_snapshot(Durability durability) {
+  running_->must_be_own();
+  must_be_outside(*running_, "snapshot()");
+  engine::Snapshots* const snapshots = running_->snapshots();
+  if (snapshots == nullptr)
+    throw error(failure(Code::unsupported, file().path(),
+                        "snapshot() with engine '" + std::string(name_) + "'",
+                        "an engine that has snapshots: shadow, shadow/stm, shadow/global_lock",
+                        "open the pool with one of them if it is of their family"));
+  auto snapshot = snapshots->open().value();
+  if (durability != Durability::async) wait_for(snapshot->id());
+  return snapshot;
 }
 
 const pool::Header& PoolBase::header() { return running_->file().header(); }

@@ -22,7 +22,9 @@ namespace perdure {
 
 namespace engine {
 class DynamicRunner;
-}
+class OpenSnapshot;
+class Snapshots;
+}  // namespace engine
 namespace medium {
 class Medium;
 }
@@ -68,6 +70,10 @@ class RunningEngine : public DurabilitySource {
   /// What runs transactions of an engine that was chosen at opening; null for one that is compiled
   /// in.
   [[nodiscard]] virtual engine::DynamicRunner* runner() noexcept = 0;
+  /// The engine's snapshots; null where it has none.
+  [[nodiscard]] virtual engine::Snapshots* snapshots() noexcept = 0;
+  /// close() for a program that asks for it: `busy` while a snapshot is open.
+  Status close_unless_read();
 };
 
 }  // namespace detail
@@ -79,7 +85,8 @@ class PoolBase {
   PoolBase& operator=(const PoolBase&) = delete;
 
   /// Checkpoints, marks the pool clean, and refuses work from then on. Receipts stay valid. Throws
-  /// perdure::error when it could not (io, or invalid inside a transaction), or std::bad_alloc.
+  /// perdure::error when it could not (io, busy while a snapshot is open, or invalid inside a
+  /// transaction), or std::bad_alloc.
   /// What was acknowledged is kept even then: by the destructor, or by the next opening's recovery.
   CloseReport close();
   /// Throws std::bad_alloc.
@@ -100,7 +107,8 @@ class PoolBase {
   ///     for (perdure::Trimmed t{0, true}; t.more;) t = pool.trim();
   ///
   /// Throws perdure::error: unsupported if the medium or its file system has no holes (a device) or
-  /// the engine makes nothing durable, read_only, invalid inside a transaction, and what
+  /// the engine makes nothing durable, read_only, busy while a snapshot is open (Pool::snapshot),
+  /// invalid inside a transaction, and what
   /// checkpoint() throws; and std::bad_alloc. After an error the pool is as good as before, unless
   /// the medium failed. Any thread may call it; a second call waits for the first. You may call it
   /// inside a transaction on another pool, if no transaction that it waits for waits for that one.
@@ -133,7 +141,8 @@ class PoolBase {
   void take(const detail::Opened& opened, const Options& options);
   /// Leaves a new pool's file where it is.
   void keep();
-  /// Closes the pool as the destructor does.
+  /// Closes the pool as the destructor does. Its snapshots expire, and it waits for the threads that
+  /// read one.
   void shut() noexcept;
   /// The address of the data region.
   [[nodiscard]] const std::byte* data();
@@ -156,6 +165,9 @@ class PoolBase {
   void move_root(std::byte* root, std::uint64_t bytes);
   /// Returns when transaction `id` is durable; throws where it can't become so.
   void wait_for(std::uint64_t id) { running_->wait_durable(id).or_throw(); }
+  /// Opens a snapshot, and waits for its durability unless that is `async`. Throws as
+  /// Pool::snapshot().
+  [[nodiscard]] std::shared_ptr<engine::OpenSnapshot> open_snapshot(Durability durability);
   /// The receipts' pool.
   [[nodiscard]] detail::DurabilitySource* source() const noexcept { return running_.get(); }
 

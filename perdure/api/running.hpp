@@ -16,6 +16,7 @@
 #include "perdure/api/pool_base.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/engine_base.hpp"
+#include "perdure/engine/snapshots.hpp"
 #include "perdure/engine/trim.hpp"
 
 namespace perdure::detail {
@@ -77,6 +78,9 @@ class Running final : public RunningEngine {
       return &engine->runner();
     else
       return nullptr;
+  }
+  [[nodiscard]] perdure::engine::Snapshots* snapshots() noexcept override {
+    return perdure::engine::snapshots_of(*engine);
   }
   /// Returns whether this is a forked child's copy. Its threads, mapping and descriptors are the
   /// parent's, and another of the parent's threads may have held any of its mutexes: nothing of it

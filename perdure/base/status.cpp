@@ -9,7 +9,7 @@
 namespace perdure {
 namespace {
 
-constexpr std::size_t codes = static_cast<std::size_t>(Code::too_many_threads) + 1;
+constexpr std::size_t codes = static_cast<std::size_t>(Code::expired) + 1;
 
 }  // namespace
 
@@ -31,6 +31,7 @@ std::string_view name(Code code) noexcept {
     case Code::closed: return "closed";
     case Code::out_of_memory: return "out_of_memory";
     case Code::too_many_threads: return "too_many_threads";
+    case Code::expired: return "expired";
   }
   return "unknown";
 }

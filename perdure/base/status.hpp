@@ -43,7 +43,8 @@ enum class Code : std::uint8_t {
   closed = 13,         ///< the pool was closed, or this handle was carried through fork()
   out_of_memory = 14,  ///< DRAM is exhausted
   /// more threads use the library at once than it supports, or the system can't start a thread
-  too_many_threads = 15
+  too_many_threads = 15,
+  expired = 16  ///< a snapshot's memory was needed: it can't be read any more
 };
 
 /// "io", "busy", ...

@@ -17,6 +17,7 @@
 #include "perdure/engine/any_engine.hpp"
 #include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/engine_info.hpp"
+#include "perdure/engine/snapshots.hpp"
 
 namespace perdure::engine {
 
@@ -57,6 +58,8 @@ class DynamicEngine {
     virtual Status close() = 0;
     virtual Stats stats() = 0;
     [[nodiscard]] virtual EngineBase& core() noexcept = 0;
+    /// Null for an engine that has none.
+    [[nodiscard]] virtual Snapshots* snapshots() noexcept = 0;
 
     // In terms of the calls above; an engine that knows its transactions' type does it in fewer.
     std::uint64_t run(bool update, Durability durability, Body body, void* arg) override;
@@ -81,6 +84,7 @@ class DynamicEngine {
   Status close() { return engine_->close(); }
   Stats stats() { return engine_->stats(); }
   [[nodiscard]] EngineBase& core() noexcept { return engine_->core(); }
+  [[nodiscard]] Snapshots* snapshots() noexcept { return engine_->snapshots(); }
   [[nodiscard]] DynamicRunner& runner() noexcept { return *engine_; }
 
  private:

@@ -110,6 +110,7 @@ class Over final : public DynamicEngine::Implementation {
   Status close() override { return engine_.close(); }
   Stats stats() override { return engine_.stats(); }
   EngineBase& core() noexcept override { return engine_.core(); }
+  Snapshots* snapshots() noexcept override { return snapshots_of(engine_); }
 
   std::uint64_t run(bool update, Durability durability, Body body, void* arg) override {
     Own& outer = own();

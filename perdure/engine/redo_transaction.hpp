@@ -55,9 +55,12 @@ class RedoTransaction : public TransactionBase<Tm> {
 
   /// Take a block from the heap or give one back, and record it. What can fail comes before what
   /// can't.
-  pool::HeapOp record_alloc(std::uint64_t bytes) {
+  pool::HeapOp record_alloc(std::uint64_t bytes) { return record_alloc(bytes, tm_); }
+  /// The same, where `owner` owns the lines of a new span's bitmap: own(a).
+  template <class Owner>
+  pool::HeapOp record_alloc(std::uint64_t bytes, Owner&& owner) {
     record_.room(2);
-    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, directory_);
+    const pool::HeapOp op = ops_.allocate(heap_, bytes, owner, view_, directory_);
     record_.heap_op(op);
     return op;
   }
@@ -71,6 +74,11 @@ class RedoTransaction : public TransactionBase<Tm> {
   /// Takes back what the transaction stored. False: nothing was done, because it has committed
   /// (what failed came after) or the process is a forked child.
   bool roll_back() noexcept {
+    return roll_back([]() noexcept {});
+  }
+  /// The same. `restored()` runs when the old values are back, before isolation ends.
+  template <class Restored>
+  bool roll_back(Restored&& restored) noexcept {
     if (!inside_) return false;
     inside_ = false;
     if (core_.forked()) return false;
@@ -80,6 +88,7 @@ class RedoTransaction : public TransactionBase<Tm> {
       record_.each_old([this](std::uint64_t offset, std::uint64_t old) {
         tm::store_word(reinterpret_cast<std::uint64_t*>(view_ + offset), old);
       });
+    restored();
     record_.reset();
     this->abandon();
     return true;

@@ -55,6 +55,9 @@ struct Stats {
   /// Where the copy in DRAM has a limit (Options::max_resident; DudeTM, paged): pages of 4 KiB that
   /// it takes, and how many were given back since opening.
   std::uint64_t shadow_pages = 0, evictions = 0;
+  /// Snapshots that are open, bytes of DRAM that their lines take, and how many have expired since
+  /// opening.
+  std::uint64_t snapshots = 0, snapshot_bytes = 0, snapshots_expired = 0;
   /// DudeTM, paged: each access asks a table for its page.
   bool paged_by_software = false;
   /// DudeTM: payload bytes before combination, after it, and written to the log.

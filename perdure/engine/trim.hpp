@@ -33,6 +33,7 @@
 
 #include "perdure/base/status.hpp"
 #include "perdure/engine/engine_base.hpp"
+#include "perdure/engine/snapshots.hpp"
 #include "perdure/engine/stats.hpp"
 #include "perdure/pool/open_pool.hpp"
 
@@ -41,7 +42,7 @@ namespace perdure::engine {
 /// Gives at most `max_bytes` back, in whole chunks and spans, but at least one. Errors:
 /// `unsupported` (a medium or a file system without holes; an engine that makes nothing durable),
 /// `read_only`, `out_of_memory`, what checkpoint() returns, and the medium's (`full`: a hole may
-/// take a block). After an error the pool is as good as before, unless the medium failed.
+/// take a block), and `busy` while a snapshot is open. After an error the pool is as good as before, unless the medium failed.
 template <class E>
 Result<Trimmed> trim(E& engine, std::uint64_t max_bytes) {
   EngineBase& core = engine.core();
@@ -67,6 +68,11 @@ Result<Trimmed> trim(E& engine, std::uint64_t max_bytes) {
   const End end{heap};
   if (!claim.ok()) return claim.status();
   if (claim->runs.empty()) return Trimmed{0, claim->more};
+  // A snapshot that is opened from here on does not have what was in these chunks.
+  // mutant: trim-refuses-beside-snapshots
+  if (Snapshots* const snapshots = snapshots_of(engine); snapshots != nullptr && snapshots->any())
+    return failure(Code::busy, file.path(), "a trim while a snapshot is open",
+                   "none: it may still read what is free by now", "close it first");
 
   // 64 frees fit the smallest log. The update runs even where there is no span to free: in a TM
   // whose updates exclude each other, it makes sure that no older update is open

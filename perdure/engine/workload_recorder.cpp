@@ -236,6 +236,7 @@ class RecordedEngine final : public DynamicEngine::Implementation {
   }
   Stats stats() override { return inner_->stats(); }
   EngineBase& core() noexcept override { return inner_->core(); }
+  Snapshots* snapshots() noexcept override { return inner_->snapshots(); }
 
  private:
   void finish(TraceEnd why) noexcept {

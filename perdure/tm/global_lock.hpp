@@ -25,6 +25,8 @@ struct GlobalLock {
 
   struct Shared {
     explicit Shared(std::uint64_t start) : domain(start) {}
+    /// Returns when no update is open, or the one that was has ended.
+    void wait_for_update() noexcept { const std::lock_guard wait(writer); }
     Domain domain;
     alignas(128) std::atomic<bool> writing{false};
     std::mutex writer;
@@ -50,7 +52,8 @@ struct GlobalLock {
     }
     void own(const std::uint64_t*) const noexcept {}
     void keep(std::uint64_t* a) { undo_.push(a, *a); }
-    void put(std::uint64_t* a, std::uint64_t v) noexcept { *a = v; }
+    // A release store, for a snapshot's reader, which does not take the lock.
+    void put(std::uint64_t* a, std::uint64_t v) noexcept { store_word(a, v); }
     void store(std::uint64_t* a, std::uint64_t v) {
       keep(a);
       put(a, v);

@@ -375,6 +375,17 @@ template <class Transaction, class F>
     return f(), true;
 }
 
+/// Waits for the end of each update of another thread that is open at the call; one that begins
+/// later sees what happened before the call. It waits for open views, too, where the TM does not
+/// tell them apart. REQUIRES: the caller is in no transaction.
+template <class M>
+void wait_for_updates(typename M::Shared& shared, int me) noexcept {
+  if constexpr (requires { shared.wait_for_update(); })
+    shared.wait_for_update();
+  else
+    shared.domain.wait_for_open(me);
+}
+
 /// It may begin and end views by a shorter path (OrecTm).
 template <class Transaction>
 concept has_direct_views = requires(Transaction& c) {

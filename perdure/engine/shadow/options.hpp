@@ -25,9 +25,17 @@ struct ShadowOptions {
   /// quarters full. The pool's own thread may use the processors of the thread whose commit starts
   /// it. With Options::max_resident, and without isolation by the pool, they do it all.
   Helper helper = Helper::automatic;
+  /// Bytes of DRAM, 64 KiB or more, that the old contents of lines may take while snapshots are
+  /// open (Pool::snapshot); they are touched as they are needed. Where they do not suffice, the
+  /// oldest snapshot expires. Their index takes up to 1/16 of what is stored to besides.
+  std::uint64_t snapshot_memory = std::uint64_t{1} << 30;
 
-  /// Returns ok, or `invalid` for a value that is none of Helper.
+  /// Returns ok, or `invalid` for a value that is none of Helper, or too little memory.
   [[nodiscard]] Status check(const std::string& path) const {
+    if (snapshot_memory < 64 << 10)
+      return failure(Code::invalid, path,
+                     "ShadowOptions::snapshot_memory " + std::to_string(snapshot_memory),
+                     "65536 or more", "leave it as it is");
     if (helper <= Helper::on) return {};
     return failure(Code::invalid, path,
                    "ShadowOptions::helper " + std::to_string(static_cast<unsigned>(helper)),

@@ -19,6 +19,7 @@
 #include "perdure/engine/redo_engine.hpp"
 #include "perdure/engine/redo_transaction.hpp"
 #include "perdure/engine/shadow/helper.hpp"
+#include "perdure/engine/shadow/saver.hpp"
 #include "perdure/engine/shadow/writer.hpp"
 #include "perdure/engine/view.hpp"
 
@@ -52,6 +53,12 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   Status wait(std::uint64_t id);
   Status checkpoint();
   Stats stats();
+  /// The pool's snapshots. Without isolation two threads may store to one line, which none owns.
+  [[nodiscard]] Snapshots* snapshots() noexcept
+    requires(Tm::isolates)
+  {
+    return snapshots_.get();
+  }
 
   /// Returns when what is needed is likely to be there. The caller's transaction was rolled back
   /// and holds nothing.
@@ -109,6 +116,7 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   std::unique_ptr<Helper> helper_;          // null if the pool's thread makes none on memory
   std::mutex checkpointing_;
   std::atomic<std::uint64_t> checkpoints_{0}, checkpoint_id_{0};
+  const std::shared_ptr<OpenSnapshots> snapshots_;  // its snapshots may outlive the pool
   Transactions<Transaction> transactions_;
 };
 
@@ -124,26 +132,39 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
 
   using Writer = shadow::Writer<Transaction>;
 
+  void begin(bool update) {
+    Base::begin(update);
+    saver_.begin();
+  }
   void rollback() noexcept {
     special_ &= ~runs_again;
-    Base::rollback();
+    (void)Base::roll_back([this]() noexcept {
+      // mutant: snapshot-rollback-stamps
+      if (saver_.saving()) saver_.rolled_back(clock());
+    });
+  }
+  std::byte* alloc(std::uint64_t bytes) {
+    if (saver_.saving()) return view_ + this->record_alloc(bytes, OwnsAndSaves{*this}).offset;
+    return Base::alloc(bytes);
   }
   void write(std::uint64_t* a, std::uint64_t v) {
     // SHADOW-2: the record holds every word that is stored. What can fail comes before what can't,
     // so a rollback finds each old value.
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
+    if (saver_.saving()) saver_.save(offset, 8);
     record_.word(offset, v, *a);
     mark_.mark(offset, tm_.alone());
     tm_.put(a, v);
   }
-  /// write() where no other thread writes and the record has space. It makes no call, so that a
+  /// write() where no other thread writes, none has a snapshot and the record has space. It makes no call, so that a
   /// virtual call of it saves no registers: 11 of 45 instructions less (DynamicTransactionOver).
   /// Returns false, having done nothing, anywhere else. No Writer may have the cursor (SHADOW-3).
   [[nodiscard]] [[gnu::always_inline]] bool write_alone(std::uint64_t* a,
                                                         std::uint64_t v) noexcept {
     log::RecordCursor cursor = record_.cursor();
-    if (__builtin_expect(!tm_.alone() || cursor.at + 2 > record_.end(), 0)) return false;
+    if (__builtin_expect(!tm_.alone() || saver_.saving() || cursor.at + 2 > record_.end(), 0))
+      return false;
     const std::uint64_t offset = offset_of(a);
     cursor.add(offset, v, *a);
     record_.cursor(cursor);
@@ -155,6 +176,7 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
     for (std::uint64_t i = 0; i < n; ++i)
       if (i == 0 || (reinterpret_cast<std::uintptr_t>(a + i) & 63) == 0) tm_.own(a + i);
     const std::uint64_t offset = offset_of(a);
+    if (saver_.saving()) saver_.save(offset, n * 8);
     record_.words_over(offset, src, n, a);
     mark_.mark(offset, n * 8, tm_.alone());
     for (std::uint64_t i = 0; i < n; ++i) tm_.put(a + i, src[i]);
@@ -171,6 +193,23 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   friend Writer;
 
   static constexpr std::uint64_t volatile_words = 1 << 17;  // 1 MiB
+  // A new span's bitmap lies on memory that was data, which a snapshot may still read.
+  struct OwnsAndSaves {
+    Transaction& transaction;
+    void own(const std::uint64_t* a) {
+      transaction.tm_.own(a);
+      // mutant: snapshot-saves-bitmaps
+      transaction.saver_.save(transaction.offset_of(a), 8);
+    }
+  };
+  [[nodiscard]] std::uint64_t clock() const noexcept {
+    return engine_.tm_.domain.clock.load(std::memory_order_acquire);  // pairs with an id's draw
+  }
+  // SNAP-4: within isolation, when the id is drawn.
+  [[gnu::always_inline]] void stamp(std::uint64_t id) noexcept {
+    // mutant: snapshot-commit-stamps
+    if (saver_.saving()) saver_.committed(id);
+  }
   [[noreturn]] [[gnu::cold]] void run_without_writer() {
     keeps_cursor_ = true;
     special_ |= runs_again;
@@ -186,13 +225,15 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   [[gnu::noinline]] std::uint64_t commit_strict_record() {
     if (core_.forked()) core_.refuse();
     if (this->take_ring()) next_slice_ = 0;
-    const std::uint64_t id = this->commit_strict([](std::uint64_t) {}, [] {});
+    const std::uint64_t id =
+        this->commit_strict([this](std::uint64_t drawn) { stamp(drawn); }, [] {});
     if (__builtin_expect(ring_->tail() >= next_slice_, 0)) engine_.slice(*this, false);
     return id;
   }
   [[gnu::noinline]] std::uint64_t commit_pipelined_record(Durability durability) {
     if (core_.forked()) core_.refuse();
-    const std::uint64_t id = this->commit_pipelined(durability, [](std::uint64_t) {}, [] {});
+    const std::uint64_t id =
+        this->commit_pipelined(durability, [this](std::uint64_t drawn) { stamp(drawn); }, [] {});
     if ((!core_.config.fence_is_sync || special_ != 0) &&
         __builtin_expect(ring_->tail() >= next_slice_, 0))
       engine_.slice(*this, false);
@@ -207,6 +248,7 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   }
 
   const Marks& mark_;
+  Saver saver_;
   bool lends_ = false, keeps_cursor_ = false;  // Writer
   // What a commit has to do besides, in one word that it asks: it runs again (Writer), or the
   // shadow has a limit.

@@ -29,7 +29,11 @@ template <class Tm>
 Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery),
       marks_(pool::Directory(file.header()).max_data_bytes()),
-      checkpoint_id_(file.header().checkpoint_id) {
+      checkpoint_id_(file.header().checkpoint_id),
+      snapshots_(std::make_shared<OpenSnapshots>(
+          core_, tm_.domain, config.options.template get<ShadowOptions>().snapshot_memory,
+          OpenSnapshots::Waits{[this] { tm::wait_for_updates<Tm>(tm_, base::thread_slot()); },
+                               [this] { return transaction().inside(); }})) {
   const pool::Directory directory(file.header());
   if (!file.read_only()) {
     if (config.max_resident != 0)
@@ -49,12 +53,15 @@ Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& r
 
 template <class Tm>
 Shadow<Tm>::~Shadow() {
+  snapshots_->end();
   background_.stop();
 }
 
 template <class Tm>
 Shadow<Tm>::Transaction::Transaction(Shadow& engine, int slot)
-    : Base(engine, slot, &engine.marks_, volatile_words, false, true), mark_(engine.marks_) {
+    : Base(engine, slot, &engine.marks_, volatile_words, false, true),
+      mark_(engine.marks_),
+      saver_(*engine.snapshots_) {
   if (core_.file.read_only()) return;
   next_slice_ = engine.commits_do_slices() ? engine.due_at(*ring_) : never;
   if (engine.resident_) special_ = has_limit;
@@ -288,6 +295,7 @@ Stats Shadow<Tm>::stats() {
   s.checkpoint_id = checkpoint_id_.load(std::memory_order_relaxed);
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
   if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
+  snapshots_->fill(s);
   if (resident_) s.shadow_pages = resident_->pages(), s.evictions = resident_->given_back();
   return s;
 }

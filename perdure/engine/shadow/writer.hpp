@@ -30,7 +30,9 @@ class Writer {
     if (!transaction.tm_.alone()) return;
     // mutant: writer-within-a-writer
     if (__builtin_expect(transaction.lends_, 0)) transaction.run_without_writer();
-    if (__builtin_expect(transaction.keeps_cursor_, 0)) return;
+    // A transaction that saves lines for a snapshot does it in write().
+    // mutant: snapshot-writer-saves
+    if (__builtin_expect(transaction.keeps_cursor_ || transaction.saver_.saving(), 0)) return;
     transaction.lends_ = true;
     marks_ = transaction.mark_.words();
     take();
