@@ -26,12 +26,13 @@ namespace {
 using conformance::Configuration;
 using conformance::configurations;
 
-constexpr std::size_t words = 24, slots = 4;
+constexpr std::size_t words = 24, slots = 4, noise_lines = 1024;
 
 struct Root {
   std::array<p<std::uint64_t>, words> word;
   std::array<p<std::uint64_t>, slots> tag;  // of the slot's block
   std::array<ptr<p<std::uint64_t>>, slots> block;
+  std::array<p<std::uint64_t>, 8 * noise_lines> noise;  // stored to, to use memory up
 };
 constexpr std::size_t block_words = 8;  // that are written and read, at the block's beginning
 
@@ -116,8 +117,9 @@ Changes change(Tx& tx, Root& r, std::uint64_t choice, std::uint64_t unique) {
 template <class Pool>
 class Reader {
  public:
-  Reader(Pool& pool, Outcome& outcome, std::uint64_t seed)
-      : pool_(pool), outcome_(outcome), random_(seed) {}
+  /// It closes a snapshot at one of `closes` steps.
+  Reader(Pool& pool, Outcome& outcome, std::uint64_t seed, unsigned closes)
+      : pool_(pool), outcome_(outcome), random_(seed), closes_(closes) {}
   void step() {
     if (open_.empty() || (open_.size() < 3 && random_() % 3 == 0)) {
       try {
@@ -128,7 +130,7 @@ class Reader {
       }
     }
     if (!open_.empty()) read(open_[random_() % open_.size()]);
-    if (!open_.empty() && random_() % 4 == 0) {
+    if (!open_.empty() && random_() % closes_ == 0) {
       const std::size_t at = random_() % open_.size();
       std::swap(open_[at], open_.back());
       open_.pop_back();
@@ -160,6 +162,7 @@ class Reader {
   Pool& pool_;
   Outcome& outcome_;
   std::mt19937_64 random_;
+  const unsigned closes_;
   std::deque<Snapshot<Root>> open_;
 };
 
@@ -168,6 +171,8 @@ struct Run {
   std::size_t writers = 2;
   unsigned each = 20;
   std::uint64_t memory = std::uint64_t{16} << 20;
+  unsigned closes = 4;
+  unsigned noise = 0;  // lines that each transaction stores to besides
 };
 
 /// The first writer is the calling thread, which has the bias.
@@ -199,6 +204,8 @@ Outcome run(const EngineInfo& e, const Configuration& configuration, const Run& 
         try {
           const auto receipt = pool.update([&](auto& tx, Root& r) {
             changes = change(tx, r, choice, (t + 1) * 1000 + i);
+            for (unsigned n = 0; n < how.noise; ++n)
+              tx(r.noise[base::mix(choice + n) % noise_lines * 8]) = i;
             if (fails) throw Oops();
           });
           outcome.committed[receipt.id()] = changes;
@@ -209,7 +216,7 @@ Outcome run(const EngineInfo& e, const Configuration& configuration, const Run& 
     std::vector<std::thread> others;
     bool written = false;
     others.emplace_back([&] {
-      Reader<Pool> reader(pool, outcome, how.seed);
+      Reader<Pool> reader(pool, outcome, how.seed, how.closes);
       do {
         reader.step();
         std::this_thread::yield();
@@ -269,7 +276,7 @@ TEST_P(SnapshotsUnderThreads, AreTheModelSOrExpire) {
   for (std::uint64_t seed = 1; seed <= 20 / scale; ++seed) {
     const Outcome outcome = run<AnyPool<Root>>(
         GetParam(), configurations[0],
-        {.seed = seed, .writers = 2, .each = 150, .memory = 64 << 10});
+        {.seed = seed, .writers = 2, .each = 100, .memory = 64 << 10, .closes = 60, .noise = 10});
     ASSERT_EQ("", outcome.wrong) << "seed " << seed;
     expired += outcome.expired;
     seen += outcome.seen.size();
