@@ -83,11 +83,14 @@ class RedoTransaction : public TransactionBase<Tm> {
     inside_ = false;
     if (core_.forked()) return false;
     // Still isolated. Readers of other threads may look, and will see that the line is owned.
+    // mutant: snapshot-restores-first
+    const bool keeps_old = record_.keeps_old();
     // mutant: rollback-restores-old-values
-    if (record_.keeps_old())
+    if (keeps_old)
       record_.each_old([this](std::uint64_t offset, std::uint64_t old) {
         tm::store_word(reinterpret_cast<std::uint64_t*>(view_ + offset), old);
       });
+    // mutant: snapshot-restores-first-late
     restored();
     record_.reset();
     this->abandon();

@@ -51,6 +51,9 @@ PROGRAMS = {
     "raise": ("pool_raise_test", [*GTEST]),
     "trims": ("engine_trim_test", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", [*GTEST]),
+    "snapshots": ("crash_snapshots_test", [*GTEST]),
+    "snapshots_engine": ("engine_snapshots_test", [*GTEST]),
+    "versions": ("engine_versions_test", [*GTEST]),
 }
 
 # The engines whose names begin so run the code of a folder, and no others do. All other code is

@@ -34,6 +34,7 @@ void Saver::save_line(std::uint64_t line) noexcept {
     const Versions::Entry& newest = versions_->entry(first);
     // In this order: an entry that is used again gets its line before its stamp.
     before = newest.stamp.load(std::memory_order_acquire);
+    // mutant: snapshot-saver-s-line
     if (newest.line.load(std::memory_order_acquire) != line)
       before = 0;  // no snapshot needs what it was (SNAP-1)
     else if (!needs(before))

@@ -152,6 +152,7 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
     // so a rollback finds each old value.
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
+    // mutant: snapshot-saves-before-store
     if (saver_.saving()) saver_.save(offset, 8);
     record_.word(offset, v, *a);
     mark_.mark(offset, tm_.alone());

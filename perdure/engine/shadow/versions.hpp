@@ -135,6 +135,7 @@ class Versions {
     const Entry* at = &entry(first);
     // In this order: an entry that is used again gets its line before its stamp.
     stamp = at->stamp.load(std::memory_order_acquire);
+    // mutant: snapshot-entry-s-line
     if (stamp <= bound || at->line.load(std::memory_order_acquire) != line) return nullptr;
     // What has expired is used again, and links may lead in a circle.
     while (at->before.load(std::memory_order_acquire) > bound &&
@@ -147,6 +148,7 @@ class Versions {
   }
   [[nodiscard]] bool is_still(std::uint64_t line, std::uint32_t first,
                               std::uint64_t stamp) const noexcept {
+    // mutant: snapshot-second-look-stamp
     return head(line).load(std::memory_order_acquire) == first &&
            (first == 0 || entry(first).stamp.load(std::memory_order_acquire) == stamp);
   }

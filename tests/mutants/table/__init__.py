@@ -17,11 +17,23 @@ from .orders import ORDERS
 from .recovery import CHECKS, SESSIONS
 from .rewind import REWIND
 from .rewind_lists import LISTS
+from .snapshots import SNAPSHOTS
 from .softwrap import SOFTWRAP
 
 __all__ = ["MUTANTS", "Mutant", "REMOVED"]
 
-MUTANTS = FLUSH_ALL + CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED + SOFTWRAP
+MUTANTS = (
+    FLUSH_ALL
+    + CHECKS
+    + SESSIONS
+    + ORDERS
+    + SNAPSHOTS
+    + CALLERS
+    + LISTS
+    + REWIND
+    + BLURRED
+    + SOFTWRAP
+)
 
 # (name, why it was removed)
 REMOVED = ()
