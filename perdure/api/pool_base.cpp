@@ -169,10 +169,12 @@ CheckReport PoolBase::compare(OwnedBlocks owned) {
 
 void PoolBase::shut() noexcept {
   if (running_ == nullptr) return;
+  const std::uint32_t state = running_->state();
+  if ((state & engine::EngineBase::forked_bit) == 0)
+    if (engine::Snapshots* const all = running_->snapshots(); all != nullptr) all->end();
   root_ = nullptr;
   runner_ = nullptr;
   unsettled_ = nullptr;  // before something else may be mapped where the pool was
-  const std::uint32_t state = running_->state();
   if ((state & engine::EngineBase::forked_bit) != 0) {
     // This is a forked child's copy. There is nothing here to end, and waiting for its threads
     // would take for ever.

@@ -38,9 +38,8 @@ class SnapshotReader {
 /// A handle of a snapshot: the state of a pool whose root is a Root, as a commit id left it. Copies
 /// are handles of the same snapshot, which is closed with the last of them.
 ///
-/// Closing it waits for the transactions and views of other threads that are open just then, unless
-/// the thread is in a transaction on the pool. A handle may outlive its pool, and may then only be
-/// destroyed. Thread safety: a value; any thread may call view().
+/// A handle may outlive its pool; its view() throws `closed` then. A thread that reads a snapshot
+/// must not destroy the snapshot's pool. Thread safety: a value; any thread may call view().
 template <class Root>
 class Snapshot {
  public:
@@ -68,14 +67,16 @@ class Snapshot {
                   "perdure: a snapshot's lambda must not return a pool pointer, reference or "
                   "cursor, nor a value that holds one, out of its view: return copies of what it "
                   "names (a pointer to memory outside the pool may leave in a captured variable)");
-    const detail::SnapshotReader inside(*snapshot_);
-    rtx tx(*snapshot_);
+    // A handle of its own: f may end this one.
+    const std::shared_ptr<engine::OpenSnapshot> snapshot = snapshot_;
+    const detail::SnapshotReader inside(*snapshot);
+    rtx tx(*snapshot);
     if constexpr (std::is_void_v<R>) {
       f(tx, *root_);
-      snapshot_->must_be_sound();
+      snapshot->must_be_sound();
     } else {
       R value = f(tx, *root_);
-      snapshot_->must_be_sound();
+      snapshot->must_be_sound();
       return value;
     }
   }

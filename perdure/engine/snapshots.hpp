@@ -46,6 +46,9 @@ class Snapshots {
   [[nodiscard]] virtual Result<std::shared_ptr<OpenSnapshot>> open() = 0;
   /// Whether any is open, or being opened, and has not expired.
   [[nodiscard]] virtual bool any() const noexcept = 0;
+  /// Expires all, for ever, and returns when no thread reads one. Afterwards nothing of the engine
+  /// is used. A second call does nothing.
+  virtual void end() noexcept = 0;
 
  protected:
   Snapshots() = default;

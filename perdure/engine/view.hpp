@@ -30,11 +30,12 @@ namespace perdure::engine {
 template <class T>
 class LazyArray {
  public:
-  explicit LazyArray(std::size_t n) : bytes_(n * sizeof(T)) {
+  /// `huge_pages`: for an array that is touched nearly everywhere.
+  explicit LazyArray(std::size_t n, bool huge_pages = true) : bytes_(n * sizeof(T)) {
     void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
-    madvise(p, bytes_, MADV_HUGEPAGE);
+    if (huge_pages) madvise(p, bytes_, MADV_HUGEPAGE);
     data_ = static_cast<T*>(p);
   }
   ~LazyArray() { munmap(static_cast<void*>(data_), bytes_); }

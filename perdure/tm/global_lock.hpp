@@ -15,6 +15,7 @@
 #include <mutex>
 #include <thread>
 
+#include "perdure/tm/asymmetric.hpp"
 #include "perdure/tm/tm.hpp"
 
 namespace perdure::tm {
@@ -27,6 +28,11 @@ struct GlobalLock {
     explicit Shared(std::uint64_t start) : domain(start) {}
     /// Returns when no update is open, or the one that was has ended.
     void wait_for_update() noexcept { const std::lock_guard wait(writer); }
+    /// Whether no update is open. One that begins later sees what happened before the call.
+    [[nodiscard]] bool no_update() const noexcept {
+      heavy_fence();
+      return !writing.load(std::memory_order_seq_cst);  // pairs with lock()'s exchange
+    }
     Domain domain;
     alignas(128) std::atomic<bool> writing{false};
     std::mutex writer;

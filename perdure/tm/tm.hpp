@@ -146,6 +146,18 @@ class Domain {
     });
   }
 
+  /// Returns whether every slot is between transactions. What begins later sees what happened before
+  /// the call.
+  [[nodiscard]] bool all_outside() const noexcept {
+    heavy_fence();  // pairs with the light fence of a begin
+    bool outside = true;
+    each([&outside](int, const Slot& s) {
+      // pairs with the release in end()
+      outside &= s.active.load(std::memory_order_acquire) % 2 == 0;
+    });
+    return outside;
+  }
+
   /// Takes every grant back; a view that sees its own no more begins as a transaction does.
   void take_grants() noexcept {
     const int n = used.load(std::memory_order_seq_cst);
@@ -384,6 +396,16 @@ void wait_for_updates(typename M::Shared& shared, int me) noexcept {
     shared.wait_for_update();
   else
     shared.domain.wait_for_open(me);
+}
+
+/// Returns whether no update is open, without waiting; no also where a view is that the TM does not
+/// tell from one. An update that begins later sees what happened before the call.
+template <class M>
+[[nodiscard]] bool no_update_open(typename M::Shared& shared) noexcept {
+  if constexpr (requires { shared.no_update(); })
+    return shared.no_update();
+  else
+    return shared.domain.all_outside();
 }
 
 /// It may begin and end views by a shorter path (OrecTm).

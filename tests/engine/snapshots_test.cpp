@@ -10,11 +10,13 @@
 #include <atomic>
 #include <chrono>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "perdure/api/compiled_pool.hpp"
 #include "perdure/container/table.hpp"
+#include "perdure/engine/shadow/versions.hpp"
 #include "perdure/perdure.hpp"
 #include "tests/api/fork.hpp"
 #include "tests/engine/suite.hpp"
@@ -251,6 +253,65 @@ TEST_P(SnapshotsTest, LeaveThreadsAloneForAsLongAsTheyAreRead) {
   writer.join();
 }
 
+// An update that begins while a snapshot is being opened draws its id before the snapshot takes its
+// own, and goes on only later.
+std::atomic<int> stage{0};
+thread_local int role = 0, points = 0;
+void until(int wanted) {
+  while (stage < wanted) std::this_thread::yield();
+}
+void meet() {
+  constexpr int opener = 1, writer = 2, updates_have_ended = 1, has_id = 4;
+  if (role == opener && ++points == updates_have_ended) stage = 1, until(2);
+  if (role == writer && ++points == has_id) stage = 2, until(3);
+}
+/// Whether the writer is rolled back instead.
+void wait_for_a_writer(TestPool& pool, bool fails) {
+  struct Oops {};
+  set(pool, 1);
+  stage = 0;
+  engine::shadow::snapshot_point = &meet;
+  std::uint64_t id = pool.stats().last_id;
+  std::thread writer([&] {
+    until(1);
+    role = 2;
+    try {
+      id = pool.update([&](auto& tx, Root& r) {
+                 tx(r.count) = 2;
+                 if (fails) throw Oops();
+               })
+               .id();
+    } catch (const Oops&) {}
+  });
+  std::uint64_t found = 0, seen = 0;
+  std::atomic<bool> open{false};
+  std::thread opener([&] {
+    role = 1;
+    const auto s = pool.snapshot();
+    open = true;
+    seen = s.id();
+    found = count_of(s);
+  });
+  until(2);
+  std::this_thread::sleep_for(50ms);
+  EXPECT_FALSE(open);
+  stage = 3;
+  writer.join();
+  opener.join();
+  engine::shadow::snapshot_point = nullptr;
+  EXPECT_EQ(seen, id);
+  EXPECT_EQ(found, fails ? 1U : 2U);
+}
+TEST_P(SnapshotsTest, WaitForTransactionsThatHaveTheirIds) {
+  auto pool = open();
+  wait_for_a_writer(pool, false);
+}
+// Its stamp, of a clock before the snapshot's, would else be set beneath the snapshot's readers.
+TEST_P(SnapshotsTest, WaitForTransactionsThatAreBeingRolledBack) {
+  auto pool = open();
+  wait_for_a_writer(pool, true);
+}
+
 TEST_P(SnapshotsTest, AreOpenedOutsideTransactionsAndReadAnywhere) {
   auto pool = open();
   set(pool, 1);
@@ -407,6 +468,40 @@ TEST_P(SnapshotsTest, KeepAPoolFromBeingTrimmed) {
               std::string(100'000, 'x'));
   }
   EXPECT_GT(rig.pool.trim().bytes, 0U);
+}
+
+TEST_P(SnapshotsTest, AreKeptByTheirReaders) {
+  auto pool = open();
+  set(pool, 1);
+  std::optional<Snapshot<Root>> s(pool.snapshot());
+  EXPECT_EQ(s->view([&](auto& tx, const Root& r) {
+    s.reset();
+    set(pool, 2);
+    return tx(r.count);
+  }),
+            1U);
+  EXPECT_EQ(pool.stats().snapshots, 0U);
+}
+
+// The thread that ends the last handle may hold what a transaction waits for.
+TEST_P(SnapshotsTest, AreClosedWithoutAWait) {
+  auto pool = open();
+  set(pool, 1);
+  std::optional<Snapshot<Root>> s(pool.snapshot());
+  std::mutex mutex;
+  std::unique_lock held(mutex);
+  std::atomic<bool> inside{false};
+  std::thread viewer([&] {
+    pool.view([&](auto&, const Root&) {
+      inside = true;
+      const std::lock_guard wait(mutex);
+    });
+  });
+  EXPECT_TRUE(comes([&] { return inside.load(); }));
+  s.reset();
+  held.unlock();
+  viewer.join();
+  EXPECT_EQ(count_of(pool.snapshot()), 1U);
 }
 
 TEST_P(SnapshotsTest, ThrowWhatTheirLambdaThrows) {

@@ -7,8 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "perdure/base/thread_slot.hpp"
-
 namespace perdure::engine::shadow {
 
 class OpenSnapshots::One final : public OpenSnapshot {
@@ -48,10 +46,9 @@ class OpenSnapshots::One final : public OpenSnapshot {
     }
   }
   [[nodiscard]] Status why_expired() const {
-    return failure(all_->ended_.load(std::memory_order_acquire) ? Code::closed : Code::expired, "",
-                   all_->ended_ ? "a snapshot of a pool that was closed"
-                                : "a snapshot whose memory was needed for newer ones",
-                   {}, "open a new one, or give snapshots more memory");
+    if (all_->ended_.load(std::memory_order_acquire)) return closed();
+    return failure(Code::expired, "", "a snapshot whose memory was needed", {},
+                   "open a new one, or raise ShadowOptions::snapshot_memory");
   }
 
   std::uint64_t id_ = 0;  // constant when the snapshot is open; under the list's lock before
@@ -111,15 +108,15 @@ Result<std::shared_ptr<OpenSnapshot>> OpenSnapshots::open() {
   point();
   const std::uint64_t id = clock();
   point();
-  // mutant: snapshot-cut-low-watermark
-  while (domain_.low_watermark() < id) std::this_thread::yield();
-  point();
   {
     const std::lock_guard lock(mutex_);
     one->id_ = id;
     being_opened_ = nullptr;
     set_mode();
   }
+  // mutant: snapshot-cut-waits-again
+  waits_.for_updates();
+  point();
   if (core_.poisoned()) return core_.why();  // what is in the state may be lost
   if (one->expired()) return one->why_expired();
   return std::shared_ptr<OpenSnapshot>(one);
@@ -211,17 +208,14 @@ void OpenSnapshots::close(One& one) noexcept {
   give_memory_back();
 }
 
-// After the last snapshot: when no transaction is left that saves. A thread that is in one leaves
-// the memory to the next snapshot, or to the pool's end.
+// After the last snapshot, if no transaction is open that may still save. It does not wait for one,
+// because its caller may hold what the transaction waits for: the memory is then the next
+// snapshot's, or goes back with it.
 void OpenSnapshots::give_memory_back() noexcept {
   if (!enter()) return;
-  // Inside a transaction it would wait for an opening that waits for the transaction.
-  if (base::ensure_thread_slot().ok() && !waits_.inside()) {
-    const std::lock_guard opening(opening_);
-    if (!any_left()) {
-      waits_.for_updates();
-      versions_ = nullptr;
-    }
+  {
+    const std::unique_lock opening(opening_, std::try_to_lock);
+    if (opening.owns_lock() && !any_left() && waits_.no_update()) versions_ = nullptr;
   }
   leave();
 }

@@ -5,9 +5,11 @@
 //
 //   SNAP-5 The cut. An opening says that everything is to be saved, issues a heavy fence, and waits
 //          for the end of each update that was open. So every update that begins later, and every
-//          one that has an id above S, saves. Then S is the clock; when the low watermark has
-//          reached S, the stamps of all transactions up to S are set. Updates begin and commit all
-//          the while.
+//          one that has an id above S, saves. Then S is the clock. The opening waits once more for
+//          the end of each update that is open: the stamps of all transactions up to S are set
+//          then, and whatever is in flight later gets a stamp above 2 * S, also where it is rolled
+//          back. So no entry that a reader finds in flight becomes one that its snapshot does not
+//          need (SNAP-1). Updates begin and commit all the while.
 //   SNAP-6 A snapshot is marked as expired before the first store that is not saved for it, and
 //          before memory that it needs is used again. A read looks at the mark after it has loaded
 //          its word.
@@ -46,17 +48,16 @@ class OpenSnapshots final : public Snapshots, public std::enable_shared_from_thi
   struct Waits {
     /// Waits for the end of each update that is open, behind a heavy fence.
     std::function<void()> for_updates;
-    /// Whether the calling thread is in a transaction on the pool.
-    std::function<bool()> inside;
+    /// Returns whether no update is open, behind a heavy fence, without waiting. It may say no
+    /// where only a view is.
+    std::function<bool()> no_update;
   };
   OpenSnapshots(EngineBase& core, tm::Domain& domain, std::uint64_t memory, Waits waits);
   ~OpenSnapshots() override;
 
   Result<std::shared_ptr<OpenSnapshot>> open() override;
   bool any() const noexcept override;
-  /// Expires all snapshots and returns when no thread reads one. Called once, by the engine's
-  /// destructor; afterwards nothing of the engine is used.
-  void end() noexcept;
+  void end() noexcept override;
   void fill(Stats& stats) const noexcept;
 
   // For the threads that save.

@@ -27,7 +27,8 @@ struct ShadowOptions {
   Helper helper = Helper::automatic;
   /// Bytes of DRAM, 64 KiB or more, that the old contents of lines may take while snapshots are
   /// open (Pool::snapshot); they are touched as they are needed. Where they do not suffice, the
-  /// oldest snapshot expires. Their index takes up to 1/16 of what is stored to besides.
+  /// oldest snapshot expires. Each thread that has saved lines keeps 16 KiB of it. An index takes
+  /// 4 bytes per line besides, in pages of 4 KiB, one per 64 KiB of the data that is stored to.
   std::uint64_t snapshot_memory = std::uint64_t{1} << 30;
 
   /// Returns ok, or `invalid` for a value that is none of Helper, or too little memory.

@@ -135,6 +135,8 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   void begin(bool update) {
     Base::begin(update);
     saver_.begin();
+    // mutant: snapshot-write-alone-saves
+    stores_alone_ = tm_.alone() && !saver_.saving();
   }
   void rollback() noexcept {
     special_ &= ~runs_again;
@@ -164,8 +166,7 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   [[nodiscard]] [[gnu::always_inline]] bool write_alone(std::uint64_t* a,
                                                         std::uint64_t v) noexcept {
     log::RecordCursor cursor = record_.cursor();
-    if (__builtin_expect(!tm_.alone() || saver_.saving() || cursor.at + 2 > record_.end(), 0))
-      return false;
+    if (__builtin_expect(!stores_alone_ || cursor.at + 2 > record_.end(), 0)) return false;
     const std::uint64_t offset = offset_of(a);
     cursor.add(offset, v, *a);
     record_.cursor(cursor);
@@ -250,6 +251,9 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
 
   const Marks& mark_;
   Saver saver_;
+  // No other thread writes, and no line is saved: of the transaction, from its begin on, so that
+  // write_alone() asks one word.
+  bool stores_alone_ = false;
   bool lends_ = false, keeps_cursor_ = false;  // Writer
   // What a commit has to do besides, in one word that it asks: it runs again (Writer), or the
   // shadow has a limit.

@@ -33,7 +33,7 @@ Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& r
       snapshots_(std::make_shared<OpenSnapshots>(
           core_, tm_.domain, config.options.template get<ShadowOptions>().snapshot_memory,
           OpenSnapshots::Waits{[this] { tm::wait_for_updates<Tm>(tm_, base::thread_slot()); },
-                               [this] { return transaction().inside(); }})) {
+                               [this] { return tm::no_update_open<Tm>(tm_); }})) {
   const pool::Directory directory(file.header());
   if (!file.read_only()) {
     if (config.max_resident != 0)

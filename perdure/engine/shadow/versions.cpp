@@ -21,7 +21,7 @@ Versions::Versions(const std::byte* view, std::uint64_t max_data_bytes, std::uin
     : view_(view),
       data_bytes_(max_data_bytes),
       chunks_(chunks_of(memory)),
-      heads_(max_data_bytes / line_bytes + 1),
+      heads_(max_data_bytes / line_bytes + 1, false),
       entries_(std::size_t{chunks_} * chunk_entries),
       chunk_(std::make_unique<Chunk[]>(chunks_)) {}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Mutants of snapshots: what is saved, when it gets its stamp, how a read decides, the cut."""
 
-from operations import also_here, always, instead, leave_out, never
+from operations import also_here, always, exchange, instead, leave_out, never
 from .mutant import Mutant
 
 SNAPSHOTS = (
@@ -23,6 +23,11 @@ SNAPSHOTS = (
     Mutant(
         "a transaction that is alone saves, too (SNAP-3)",
         {"snapshot-writer-saves": never(part=("argument 1 of 2", "2 of 2"))},
+        by="snapshots",
+    ),
+    Mutant(
+        "a store behind a virtual call saves, too, of a transaction that is alone (SNAP-3)",
+        {"snapshot-write-alone-saves": exchange("saver_.saving()", "false")},
         by="snapshots",
     ),
     Mutant(
@@ -71,9 +76,9 @@ SNAPSHOTS = (
         by="snapshots",
     ),
     Mutant(
-        "an opening waits for the low watermark (SNAP-5)",
-        {"snapshot-cut-low-watermark": never()},
-        by="snapshots",
+        "an opening waits for the updates that were open when it took its id (SNAP-5)",
+        {"snapshot-cut-waits-again": leave_out()},
+        by="snapshots_engine",
     ),
     Mutant(
         "a read looks whether its snapshot has expired (SNAP-6)",
