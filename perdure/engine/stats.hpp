@@ -55,8 +55,8 @@ struct Stats {
   /// Where the copy in DRAM has a limit (Options::max_resident; DudeTM, paged): pages of 4 KiB that
   /// it takes, and how many were given back since opening.
   std::uint64_t shadow_pages = 0, evictions = 0;
-  /// Snapshots that are open, bytes of DRAM that their lines take, and how many have expired since
-  /// opening.
+  /// Snapshots that are open, bytes of DRAM that saved lines take without their index, and how many
+  /// snapshots have expired since opening.
   std::uint64_t snapshots = 0, snapshot_bytes = 0, snapshots_expired = 0;
   /// DudeTM, paged: each access asks a table for its page.
   bool paged_by_software = false;

@@ -483,6 +483,24 @@ TEST_P(SnapshotsTest, AreKeptByTheirReaders) {
   EXPECT_EQ(pool.stats().snapshots, 0U);
 }
 
+// An update that has saved lines may save more after the last handle has gone.
+TEST_P(SnapshotsTest, LeaveTheirMemoryToTheTransactionsThatUseIt) {
+  auto pool = open();
+  std::optional<Snapshot<Root>> s(pool.snapshot());
+  pool.update([&](auto& tx, Root& r) {
+    tx(r.line[0]) = 1;
+    s.reset();
+    EXPECT_EQ(pool.stats().snapshots, 0U);
+    EXPECT_GT(pool.stats().snapshot_bytes, 0U);
+    for (std::size_t i = 1; i < 100; ++i) tx(r.line[i * 8]) = 1;
+  });
+  s.emplace(pool.snapshot());
+  pool.update([&](auto& tx, Root& r) { tx(r.line[0]) = 2; });
+  EXPECT_EQ(s->view([](auto& tx, const Root& r) { return tx(r.line[0]); }), 1U);
+  s.reset();
+  EXPECT_EQ(pool.stats().snapshot_bytes, 0U);
+}
+
 // The thread that ends the last handle may hold what a transaction waits for.
 TEST_P(SnapshotsTest, AreClosedWithoutAWait) {
   auto pool = open();

@@ -88,9 +88,11 @@ Result<std::shared_ptr<OpenSnapshot>> OpenSnapshots::open() {
   if ((core_.state() & ~EngineBase::read_only_bit) != 0) return core_.why();
   const auto one = std::make_shared<One>(shared_from_this());
   const std::lock_guard opening(opening_);
-  if (versions_ == nullptr) {
-    versions_ = std::make_unique<Versions>(
+  if (versions_ == nullptr) {  // it becomes null under opening_, too
+    auto made = std::make_unique<Versions>(
         core_.file.view(), pool::Directory(core_.file.header()).max_data_bytes(), memory_);
+    const std::lock_guard lock(mutex_);
+    versions_ = std::move(made);
     ++generation_;
   }
   // pairs with the draw of an id
@@ -159,7 +161,7 @@ void OpenSnapshots::fill(Stats& stats) const noexcept {
   const std::lock_guard lock(mutex_);
   for (const One* const one : all_) stats.snapshots += one->expired() ? 0 : 1;
   stats.snapshots_expired = expirations_;
-  if (stats.snapshots != 0) stats.snapshot_bytes = versions_->bytes();
+  if (versions_ != nullptr) stats.snapshot_bytes = versions_->bytes();
 }
 
 std::uint32_t OpenSnapshots::claim() noexcept {
@@ -215,14 +217,11 @@ void OpenSnapshots::give_memory_back() noexcept {
   if (!enter()) return;
   {
     const std::unique_lock opening(opening_, std::try_to_lock);
-    if (opening.owns_lock() && !any_left() && waits_.no_update()) versions_ = nullptr;
+    const std::lock_guard lock(mutex_);
+    // mutant: snapshot-memory-not-used
+    if (opening.owns_lock() && all_.empty() && waits_.no_update()) versions_ = nullptr;
   }
   leave();
-}
-
-bool OpenSnapshots::any_left() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return !all_.empty();
 }
 
 }  // namespace perdure::engine::shadow

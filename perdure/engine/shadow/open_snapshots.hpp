@@ -78,8 +78,7 @@ class OpenSnapshots final : public Snapshots, public std::enable_shared_from_thi
   class One;
   void close(One& one) noexcept;
   void give_memory_back() noexcept;
-  [[nodiscard]] bool any_left() const noexcept;  // expired or not
-  [[nodiscard]] One* oldest() const noexcept;    // that has not expired; null: none
+  [[nodiscard]] One* oldest() const noexcept;  // that has not expired; null: none
   void expire(One& one) noexcept;
   void set_mode() noexcept;
   bool enter() noexcept;
@@ -98,7 +97,7 @@ class OpenSnapshots final : public Snapshots, public std::enable_shared_from_thi
   std::vector<One*> all_;
   One* being_opened_ = nullptr;
   std::uint64_t expirations_ = 0;
-  std::atomic<std::uint32_t> readers_{0};  // threads between enter() and leave()
+  alignas(128) std::atomic<std::uint32_t> readers_{0};  // threads between enter() and leave()
   std::atomic<bool> ended_{false};
 };
 

@@ -75,6 +75,7 @@ bool Saver::next_chunk() noexcept {
 
 void Saver::stamp(std::uint64_t stamp) noexcept {
   point();
+  if (pushed_ != 0) last_stamp_ = stamp;
   std::uint32_t chunk = chunk_, end = next_;
   while (pushed_ != 0) {
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(pushed_, end));
@@ -88,7 +89,6 @@ void Saver::stamp(std::uint64_t stamp) noexcept {
     chunk = previous;
     end = Versions::chunk_entries;
   }
-  last_stamp_ = stamp;
   given_up_ = false;
   point();
 }

@@ -86,6 +86,11 @@ SNAPSHOTS = (
         by="snapshots",
     ),
     Mutant(
+        "the memory for saved lines goes back when no transaction uses it",
+        {"snapshot-memory-not-used": always(part="3 of 3")},
+        by="snapshots_engine",
+    ),
+    Mutant(
         "a trim is refused beside a snapshot",
         {"trim-refuses-beside-snapshots": never()},
         by="snapshots_engine",
