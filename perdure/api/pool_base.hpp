@@ -141,8 +141,8 @@ class PoolBase {
   void take(const detail::Opened& opened, const Options& options);
   /// Leaves a new pool's file where it is.
   void keep();
-  /// Closes the pool as the destructor does. Its snapshots expire, and it waits for the threads that
-  /// read one.
+  /// Closes the pool as the destructor does. Its snapshots expire, and it waits for the threads
+  /// that read one.
   void shut() noexcept;
   /// The address of the data region.
   [[nodiscard]] const std::byte* data();

@@ -42,7 +42,8 @@ namespace perdure::engine {
 /// Gives at most `max_bytes` back, in whole chunks and spans, but at least one. Errors:
 /// `unsupported` (a medium or a file system without holes; an engine that makes nothing durable),
 /// `read_only`, `out_of_memory`, what checkpoint() returns, and the medium's (`full`: a hole may
-/// take a block), and `busy` while a snapshot is open. After an error the pool is as good as before, unless the medium failed.
+/// take a block), and `busy` while a snapshot is open. After an error the pool is as good as
+/// before, unless the medium failed.
 template <class E>
 Result<Trimmed> trim(E& engine, std::uint64_t max_bytes) {
   EngineBase& core = engine.core();

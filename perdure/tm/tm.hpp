@@ -146,7 +146,8 @@ class Domain {
     });
   }
 
-  /// Returns whether every slot is between transactions. What begins later sees what happened before
+  /// Returns whether every slot is between transactions. What begins later sees what happened
+  /// before
   /// the call.
   [[nodiscard]] bool all_outside() const noexcept {
     heavy_fence();  // pairs with the light fence of a begin

@@ -160,7 +160,8 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
     mark_.mark(offset, tm_.alone());
     tm_.put(a, v);
   }
-  /// write() where no other thread writes, none has a snapshot and the record has space. It makes no call, so that a
+  /// write() where no other thread writes, none has a snapshot and the record has space. It makes
+  /// no call, so that a
   /// virtual call of it saves no registers: 11 of 45 instructions less (DynamicTransactionOver).
   /// Returns false, having done nothing, anywhere else. No Writer may have the cursor (SHADOW-3).
   [[nodiscard]] [[gnu::always_inline]] bool write_alone(std::uint64_t* a,
