@@ -55,7 +55,8 @@ class Snapshot {
 
   /// Runs f(tx, root) once, over the snapshot's state, and returns what f returns. `tx` is a
   /// perdure::rtx. It never runs f again, waits for no thread, and makes none wait. It may be
-  /// called inside a transaction, whose changes it does not see. Throws what f throws, and perdure::error:
+  /// called inside a transaction, whose changes it does not see. Throws what f throws, and
+  /// perdure::error:
   /// `expired` at any read, `poisoned`, `closed`.
   template <class F>
   auto view(F&& f) const {
