@@ -56,6 +56,7 @@ void body(ErasedTx& tx, void* arg) {
       pool::read_catalog(file.path(), file.header(), file.view()).value();
   const inspect::Source source = inspect::read_source(walker, file.header(), catalog);
   walker.use_records_of(source.tree);
+  walker.use_copies(catalog.copied);
   call.f(walker, source);
 }
 

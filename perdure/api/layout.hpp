@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -211,8 +212,15 @@ class LayoutNames {
   /// All containers in the text that are rebuilt.
   [[nodiscard]] const std::vector<detail::Rebuild>& rebuilds() const noexcept { return rebuilds_; }
 
+  /// The structs that pointers lead to, in the order of their numbers. REQUIRES: definitions().
+  [[nodiscard]] std::vector<detail::PointedType> pointed() const {
+    std::vector<detail::PointedType> all;
+    for (const Met& one : met_) all.push_back(one.as);
+    return all;
+  }
+
   /// What the structs in the text declare about the version of the program before: perdure_renamed
-  /// and perdure_removed.
+  /// and perdure_removed. The paths of a struct that pointers lead to begin with its number.
   [[nodiscard]] const detail::SaidOfBefore& said_of_before() const noexcept { return said_; }
 
  private:
@@ -225,12 +233,22 @@ class LayoutNames {
     /// The address of a variable, not of the function: linkers may merge equal functions.
     const void* type;
     void (*define)(LayoutNames&, std::string&, const std::string&);
+    detail::PointedType as;
   };
   template <class T>
   static inline char tag = 0;
   template <class T>
   static void define(LayoutNames& names, std::string& out, const std::string& prefix) {
     names.lines<T>(out, prefix);
+    for (Met& one : names.met_)
+      if (one.type == &tag<T>) one.as = as_pointed<T>();
+  }
+  template <class T>
+  static detail::PointedType as_pointed() {
+    detail::PointedType as{sizeof(T), nullptr};
+    if constexpr (requires { T{}; })
+      as.initial = [](std::byte* at) { ::new (static_cast<void*>(at)) T{}; };
+    return as;
   }
 
   template <class T>
@@ -254,7 +272,7 @@ class LayoutNames {
     } else if constexpr (detail::opened_by_fields<T>) {
       std::size_t i = 0;
       while (i < met_.size() && met_[i].type != &tag<T>) ++i;
-      if (i == met_.size()) met_.push_back({&tag<T>, &define<T>});
+      if (i == met_.size()) met_.push_back({&tag<T>, &define<T>, {}});
       return "#" + std::to_string(i + 1);
     } else {
       return name<T, true>();
@@ -330,6 +348,7 @@ struct RootType {
   std::string named_layout = {};
   std::vector<const value::Type*> records = {};  ///< the types of all records and rows in it
   std::vector<Rebuild> rebuilds = {};            ///< all containers in it that are rebuilt
+  std::vector<PointedType> pointed = {};         ///< the structs that pointers lead to, by number
   SaidOfBefore said = {};  ///< what the root type declares about the version before
   /// The text for a catalog.
   [[nodiscard]] const std::string& text() const noexcept {
@@ -347,8 +366,9 @@ template <class T>
   root.field_names = names.field_names();
   LayoutNames named(LayoutVersion::named);
   named.lines<T>(root.named_layout, "");
-  root.said = named.said_of_before();
   named.definitions(root.named_layout);
+  root.said = named.said_of_before();
+  root.pointed = named.pointed();
   root.records = named.records();
   root.rebuilds = named.rebuilds();
   return root;

@@ -68,11 +68,13 @@ struct Migration {
   /// as the pool is open. A table that gets or loses an index is settled before the pool is open;
   /// so are a second table of the same struct, and all other containers.
   bool lazy = false;
-  /// The maximum number of rows that one transaction rewrites or indexes, or of elements or blocks
-  /// that it moves or frees; at least 1.
+  /// The maximum number of rows that one transaction rewrites or indexes, or of elements, objects
+  /// or blocks that it moves, copies or frees; at least 1.
   std::uint64_t batch = 1000;
   /// Called after each batch, on the thread that opens the pool, with the root's field and the
-  /// number of its rows or elements that were processed so far.
+  /// number of its rows or elements that were processed so far. While objects behind pointers are
+  /// copied: with a path that leads to them ("head", "head->owner"), and the number of copies of
+  /// that struct.
   std::function<void(const std::string& table, std::uint64_t rows)> progress = {};
 };
 

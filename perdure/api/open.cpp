@@ -109,7 +109,7 @@ Status plan_opening(const std::string& path, const Options& options, const Engin
     return {};
   }
   if (root.any_layout) {
-    if (!catalog.pending || opened.file->read_only()) return {};
+    if ((!catalog.pending && catalog.copies_for == 0) || opened.file->read_only()) return {};
     return failure(Code::incompatible, path,
                    "a pool whose change to another version of its program is not finished", {},
                    "open it with that version, which finishes it, or for reading only (after "
@@ -164,6 +164,13 @@ Status plan_opening(const std::string& path, const Options& options, const Engin
                    "a pool whose change to this version of the program is not finished", {},
                    "open it once for writing");
   opened.plan.pending = opened.plan.pending || catalog.pending;
+  // Copies for a version that has not become the pool's: this program changes what was copied.
+  opened.plan.drops_copies = catalog.copies_for != 0 && !opened.file->read_only() &&
+                             catalog.copies_for != opened.plan.copies_for;
+  if (opened.plan.drops_copies && root.named_layout.empty())
+    return failure(Code::incompatible, path,
+                   "a pool with copies of objects for another version of its program", {},
+                   "open it for reading only, or with a program in C++");
   return {};
 }
 

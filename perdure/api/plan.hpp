@@ -5,8 +5,9 @@
 //
 // A field keeps its value if the pool has a field of the same type with its name, or with the name
 // that it had before; its bytes are moved. A number may become wider. A container's own bytes may
-// be moved, since no block points back to them. A table may get and lose indexes. Every other
-// change that would alter or lose data is refused, and one error lists all refusals.
+// be moved, since no block points back to them. A table may get and lose indexes. The same holds for
+// structs that pointers lead to, whose objects are then copied (copies.hpp). Every other change that
+// would alter or lose data is refused, and one error lists all refusals.
 // perdure/evolve has the code, since it compares values.
 // Thread safety: pure functions, and add_shapes() from any thread.
 #pragma once
@@ -39,7 +40,13 @@ struct Rebuild {
   const value::Type* to;                  ///< the type of the new container's elements
 };
 
-/// Bytes of the old root object that become bytes of the new one.
+/// A struct of the program that pointers lead to.
+struct PointedType {
+  std::uint64_t bytes = 0;
+  void (*initial)(std::byte* at) = nullptr;  ///< makes one with its initial values; null: can't
+};
+
+/// Bytes of the old root object, or of another object, that become bytes of the new one.
 struct Move {
   std::uint64_t from, to, bytes;
   /// The number there becomes one of `to_bytes` bytes; 0: the bytes are copied as they are.
@@ -62,6 +69,28 @@ struct RebuiltField {
   std::string path;
 };
 
+/// A pointer in the root object or in an object that is copied.
+struct PointerPlace {
+  static constexpr std::size_t other = ~std::size_t{0};
+  std::uint64_t from, to;  ///< where it lies in the old object and in the new one
+  std::size_t leads_to;    ///< the index in Plan::copied of its target's struct; other: not copied
+};
+
+/// A container of the root whose values are pointers to objects that are copied.
+struct PointerContainer {
+  std::uint64_t from, to;  ///< where it lies in the old root object and in the new one
+  std::size_t leads_to;    ///< the index in Plan::copied
+};
+
+/// A struct behind pointers whose objects are copied to new blocks (copies.hpp).
+struct CopiedStruct {
+  std::string name;         ///< a path that leads to it: "head", "head->left"
+  std::uint64_t old_bytes;  ///< the bytes of an object in the pool that have fields
+  PointedType now;
+  std::vector<Move> moves;
+  std::vector<PointerPlace> pointers;
+};
+
 struct Plan {
   MigrationPlan said;
   std::vector<std::string> refused;  ///< said.refusals without the advice
@@ -69,11 +98,21 @@ struct Plan {
   std::vector<NewPart> parts;
   std::vector<RebuiltField> rebuilt;
   std::vector<std::string> lazy;  ///< tables whose rows go through their steps when they are read
-  bool pending = false;           ///< work follows the switch
-  bool adds_catalog = false;      ///< the pool has no catalog, and gets one
-  std::string notes;              ///< of the new layout text (pool::LayoutText)
-  Migration migrate;              ///< how this work is done
+  std::vector<CopiedStruct> copied;
+  std::vector<PointerPlace> root_pointers;        ///< if anything is copied
+  std::vector<PointerContainer> root_containers;  ///< if anything is copied
+  std::uint64_t copies_for = 0;                   ///< of the catalog, if anything is copied
+  bool drops_copies = false;  ///< the pool has copies that another opening made for nothing
+  bool pending = false;       ///< work follows the switch
+  bool adds_catalog = false;  ///< the pool has no catalog, and gets one
+  std::string notes;          ///< of the new layout text (pool::LayoutText)
+  Migration migrate;          ///< how this work is done
   [[nodiscard]] bool same() const noexcept { return said.changes.empty() && said.refusals.empty(); }
+  void change(std::string text) { said.changes.push_back(std::move(text)); }
+  void refuse(const std::string& what, const std::string& advice) {
+    refused.push_back(what);
+    said.refusals.push_back(what + " (" + advice + ")");
+  }
 };
 
 struct RootType;  // layout.hpp

@@ -235,6 +235,7 @@ class TypedPool : public PoolBase {
       Derived pool;
       if (Status s = pool.open_file(path, options, medium, fresh); !s.ok()) return s;
       const std::shared_ptr<const detail::Plan> plan = std::move(pool.plan_);
+      if (plan->drops_copies) pool.drop_copies(plan->migrate.batch);
       if (!plan->same())
         pool.change_layout(*plan);
       else if (pool.empty_)
@@ -276,6 +277,9 @@ class TypedPool : public PoolBase {
   void add_catalog();
   void change_layout(const detail::Plan& plan);
   void refuse_duplicates(const detail::Plan& plan);
+  std::unique_ptr<detail::Copies> copy_objects(const detail::Plan& plan);
+  void lead_containers_to_copies(std::uint64_t batch);
+  void drop_copies(std::uint64_t batch);
   void catch_up(const std::shared_ptr<const detail::Plan>& plan);
   void finish_catching_up();
 };

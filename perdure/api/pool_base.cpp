@@ -5,12 +5,15 @@
 #include <new>
 #include <utility>
 
+#include "perdure/api/copies.hpp"
 #include "perdure/api/layout.hpp"
 #include "perdure/api/running.hpp"
 #include "perdure/api/walk.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/engine/snapshots.hpp"
 #include "perdure/pool/catalog.hpp"
+#include "perdure/pool/heap.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure {
 namespace {
@@ -146,6 +149,26 @@ void PoolBase::refuse_rows(const std::string& problems) {
 }
 void PoolBase::adopt_catalog(const std::byte* at, std::uint64_t bytes) {
   file().adopt_catalog(static_cast<std::uint64_t>(at - file().view()), bytes).or_throw();
+}
+void PoolBase::expect_blocks(detail::Copies& copies) {
+  (void)pool::audit_heap(
+      data(), header(),
+      [&](std::uint64_t offset, std::uint64_t bytes) {
+        copies.block(reinterpret_cast<std::uint64_t>(data() + offset), bytes);
+      },
+      &file().medium());
+  if (const std::string problem = copies.problem(); !problem.empty())
+    throw error(failure(Code::incompatible, file().path(), problem,
+                        "blocks made by tx.make, to which pointers of one type lead: such objects "
+                        "are copied",
+                        "keep the struct as it is; nothing was changed"));
+}
+std::unordered_map<std::uint64_t, std::uint64_t> PoolBase::copied_objects(
+    const pool::ReadBytes& read) {
+  std::unordered_map<std::uint64_t, std::uint64_t> all;
+  const auto catalog = pool::read_catalog(file().path(), header(), data(), read);
+  for (const pool::CopyEntry& one : catalog.value().copied) all.emplace(one.old, one.made);
+  return all;
 }
 void PoolBase::move_root(std::byte* root, std::uint64_t bytes) {
   root_ = root;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "perdure/api/options.hpp"
@@ -37,6 +38,7 @@ struct OwnedBlocks;  // walk.hpp
 
 namespace detail {
 
+class Copies;      // copies.hpp
 struct RootType;   // layout.hpp
 struct Opened;     // open.hpp
 struct Plan;       // plan.hpp
@@ -161,6 +163,12 @@ class PoolBase {
   /// Makes a catalog of `bytes` bytes in the data region the pool's (CATALOG-2). Throws the errors
   /// of OpenPool::adopt_catalog.
   void adopt_catalog(const std::byte* at, std::uint64_t bytes);
+  /// Throws error(incompatible) unless each object that has to be copied is a block of its own.
+  void expect_blocks(detail::Copies& copies);
+  /// The objects that were copied, with their copies, by address; none before the switch. `read`:
+  /// as for own_catalog().
+  [[nodiscard]] std::unordered_map<std::uint64_t, std::uint64_t> copied_objects(
+      const std::function<void(void* to, const std::byte* from, std::size_t n)>& read);
   /// Call this after a change of layout, with the new address and size of the root object.
   void move_root(std::byte* root, std::uint64_t bytes);
   /// Returns when transaction `id` is durable; throws where it can't become so.

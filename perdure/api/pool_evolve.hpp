@@ -15,11 +15,16 @@
 #include <mutex>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "perdure/api/batches.hpp"
+#include "perdure/api/copies.hpp"
 #include "perdure/api/pool.hpp"
 #include "perdure/api/row_steps.hpp"
 #include "perdure/api/switch.hpp"
+#include "perdure/api/value_in.hpp"
 #include "perdure/pool/format.hpp"
 
 namespace perdure {
@@ -65,6 +70,7 @@ void TypedPool<Derived, Root>::add_catalog() {
 template <class Derived, class Root>
 void TypedPool<Derived, Root>::change_layout(const detail::Plan& plan) {
   refuse_duplicates(plan);
+  const std::unique_ptr<detail::Copies> copies = copy_objects(plan);
   const detail::RootType type = detail::root_type<Root>();
   detail::Plan moved = plan;
   if (this->empty_) moved.moves.clear();
@@ -74,9 +80,105 @@ void TypedPool<Derived, Root>::change_layout(const detail::Plan& plan) {
     if constexpr (std::is_default_constructible_v<Root>)
       ::new (static_cast<void*>(image.at())) Root();
     root = detail::switch_layout(tx, this->catalog(), moved, image.at(), sizeof(Root), type.text(),
-                                 this->header().root_bytes);
+                                 this->header().root_bytes, copies.get());
   });
   this->move_root(root, sizeof(Root));
+}
+
+// Copies the objects behind pointers whose structs differ (MOVE-1). Null: there are none.
+template <class Derived, class Root>
+std::unique_ptr<detail::Copies> TypedPool<Derived, Root>::copy_objects(const detail::Plan& plan) {
+  if (plan.copied.empty() || this->empty_) return nullptr;
+  auto copies = std::make_unique<detail::Copies>(plan, this->catalog());
+  checked_view([&](rtx& tx, const Root& root) {
+    const auto* const old = reinterpret_cast<const std::byte*>(&root);
+    copies->begin();
+    detail::each_leaf(root, [&]<class Field>(const Field& field) {
+      if constexpr (detail::holds_pointers<Field>) {
+        const auto at = static_cast<std::uint64_t>(
+            reinterpret_cast<const std::byte*>(std::addressof(field)) - old);
+        for (const detail::PointerContainer& one : plan.root_containers)
+          if (one.to == at)
+            reinterpret_cast<const Field*>(old + one.from)->each_place(tx, [&](const auto& place) {
+              copies->lead_from(one, tx.read(place));
+            });
+      }
+    });
+    copies->find(tx, old);
+  });
+  this->expect_blocks(*copies);
+  if (!copies->go_on()) {
+    drop_copies(plan.migrate.batch);
+    copies->drop();
+  }
+  detail::Batches reserving(plan.migrate.batch), copying(plan.migrate.batch);
+  const auto run = [&](auto&& f) { update(Durability::async, [&](auto& tx, Root&) { f(tx); }); };
+  while (!copies->all_reserved()) {
+    reserving.once(run, [&](auto& tx, std::uint64_t n) {
+      detail::CopyTxOver over(tx);
+      copies->reserve(over, n);
+    });
+    copies->reserved();
+  }
+  while (!copies->all_copied()) {
+    copying.once(run, [&](auto& tx, std::uint64_t n) {
+      detail::CopyTxOver over(tx);
+      copies->copy(over, n);
+    });
+    copies->copied(plan.migrate);
+  }
+  return copies;
+}
+
+// Makes the pointers that are values of the root's containers lead to the copies (MOVE-1). It takes
+// memory for a list of these pointers.
+template <class Derived, class Root>
+void TypedPool<Derived, Root>::lead_containers_to_copies(std::uint64_t batch) {
+  const auto run = [&](auto&& f) { update(Durability::async, [&](auto& tx, Root&) { f(tx); }); };
+  std::unordered_map<std::uint64_t, std::uint64_t> copies;
+  bool read = false;
+  detail::each_leaf(root(), [&]<class Field>(Field& field) {
+    if constexpr (detail::holds_pointers<Field>) {
+      if (!std::exchange(read, true))
+        view([&](auto& tx, const Root&) {
+          copies = this->copied_objects(
+              [&](void* to, const std::byte* from, std::size_t n) { tx.read_bytes(to, from, n); });
+        });
+      if (copies.empty()) return;
+      std::vector<std::pair<std::byte*, std::uint64_t>> places;
+      view([&](auto& tx, const Root&) {
+        places.clear();
+        field.each_place(tx, [&](const auto& place) {
+          const auto found = copies.find(reinterpret_cast<std::uint64_t>(tx.read(place)));
+          if (found != copies.end())
+            places.emplace_back(
+                reinterpret_cast<std::byte*>(
+                    const_cast<std::remove_cvref_t<decltype(place)>*>(std::addressof(place))),
+                found->second);
+        });
+      });
+      detail::Batches batches(batch);
+      std::size_t to = 0;
+      for (std::size_t from = 0; from < places.size(); from = to)
+        batches.once(run, [&](auto& tx, std::uint64_t n) {
+          to = from + std::min<std::size_t>(places.size() - from, n);
+          for (std::size_t i = from; i < to; ++i)
+            tx.write_bytes(places[i].first, &places[i].second, sizeof places[i].second);
+        });
+    }
+  });
+}
+
+// Frees what the list of copies owns: copies that are of no use, or objects that were copied.
+template <class Derived, class Root>
+void TypedPool<Derived, Root>::drop_copies(std::uint64_t batch) {
+  detail::Batches batches(batch);
+  const auto run = [&](auto&& f) { update(Durability::async, [&](auto& tx, Root&) { f(tx); }); };
+  for (bool done = false; !done;)
+    batches.once(run, [&](auto& tx, std::uint64_t n) {
+      detail::CopyTxOver over(tx);
+      done = detail::free_copies(over, this->catalog(), n);
+    });
 }
 
 // Throws error(exists) if rows would share a unique member, or elements a key, after the change.
@@ -126,6 +228,9 @@ template <class Derived, class Root>
 void TypedPool<Derived, Root>::catch_up(const std::shared_ptr<const detail::Plan>& plan) {
   const Migration& migrate = plan->migrate;
   const std::uint64_t batch = std::max<std::uint64_t>(migrate.batch, 1);
+  // mutant: containers-before-old-objects
+  lead_containers_to_copies(batch);
+  drop_copies(batch);
   const detail::RootType type = detail::root_type<Root>();
   const auto run = [&](auto&& f) { update(Durability::async, [&](auto& tx, Root&) { f(tx); }); };
   const auto look = [&](auto&& f) { view([&](auto& tx, const Root&) { f(tx); }); };

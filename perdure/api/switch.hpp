@@ -20,6 +20,7 @@
 #include <cstring>
 #include <string>
 
+#include "perdure/api/copies.hpp"
 #include "perdure/api/plan.hpp"
 #include "perdure/pool/catalog.hpp"
 
@@ -60,10 +61,12 @@ void widen(const Move& move, const std::byte* from, std::byte* to) noexcept;
 /// Makes the switch, and returns the new address of the root object. `catalog`: the catalog in the
 /// mapping. `image`: a new root object of `bytes` bytes, which this function overwrites with the
 /// old one's fields. `text`: the new layout text. `first_block`: the size of the block that begins
-/// with the catalog. Throws as Tx.
+/// with the catalog. `copies`: objects behind pointers that were copied; null: there are none.
+/// Throws as Tx.
 template <class Tx>
 std::byte* switch_layout(Tx& tx, std::byte* catalog, const Plan& plan, std::byte* image,
-                         std::uint64_t bytes, const std::string& text, std::uint64_t first_block) {
+                         std::uint64_t bytes, const std::string& text, std::uint64_t first_block,
+                         const Copies* copies) {
   constexpr std::uint64_t line = 64;
   pool::Catalog was;
   tx.read_bytes(&was, catalog, sizeof was);
@@ -77,6 +80,7 @@ std::byte* switch_layout(Tx& tx, std::byte* catalog, const Plan& plan, std::byte
       widen(move, number, image + move.to);
     }
   }
+  if (copies != nullptr) copies->lead_to_copies(image);
   std::byte* const root = tx.alloc((bytes + line - 1) / line * line);
   // A line that the new block has already, zeros as a rule, is not logged: so a large root object
   // that is mostly zeros does not need as much log.
@@ -101,6 +105,9 @@ std::byte* switch_layout(Tx& tx, std::byte* catalog, const Plan& plan, std::byte
   now.root_bytes = bytes;
   now.layout = reinterpret_cast<std::uint64_t>(layout);
   now.pending = plan.pending ? 1 : was.pending;
+  // From here on the list of copies owns the old objects (MOVE-2).
+  // mutant: list-owns-old-objects
+  now.copies_for = 0;
   tx.write_bytes(catalog, &now, offsetof(pool::Catalog, reserved));
   return root;
 }

@@ -15,6 +15,7 @@
 
 #include "perdure/api/batches.hpp"
 #include "perdure/api/row_steps.hpp"
+#include "perdure/api/value_in.hpp"
 #include "perdure/container/stored.hpp"
 #include "perdure/value/access.hpp"
 #include "perdure/value/record.hpp"
@@ -23,16 +24,6 @@ namespace perdure {
 
 namespace detail {
 
-/// The type of a container's values or elements.
-template <class C>
-struct value_in {
-  using type = typename C::value_type;
-};
-template <class C>
-  requires requires { typename C::mapped_type; }
-struct value_in<C> {
-  using type = typename C::mapped_type;
-};
 /// Whether a container's values are records, and its each_place() says where they lie.
 template <class C>
 concept holds_records = requires {

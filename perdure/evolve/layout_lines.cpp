@@ -27,6 +27,41 @@ LayoutLines::LayoutLines(std::string_view text) {
   }
 }
 
+const std::vector<LayoutLine>& LayoutLines::lines_of(std::string_view number) const {
+  static const std::vector<LayoutLine> none;
+  const auto found = behind.find(number);
+  return found == behind.end() ? none : found->second;
+}
+
+std::vector<LayoutLine> fields_of_text(std::string_view text) {
+  std::vector<LayoutLine> all;
+  if (!text.starts_with('{')) return all;
+  int depth = 0;
+  std::size_t from = 1;
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    const char c = text[i];
+    if (depth == 0 && (c == ',' || c == '}')) {
+      const std::string_view part = text.substr(from, i - from);
+      const auto colon = part.find(':'), offset = part.rfind('@');
+      if (colon != std::string_view::npos && offset != std::string_view::npos && colon < offset) {
+        LayoutLine line{std::string(part.substr(0, colon)),
+                        std::string(part.substr(colon + 1, offset - colon - 1)),
+                        std::strtoull(std::string(part.substr(offset + 1)).c_str(), nullptr, 10)};
+        if (!line.type.starts_with('{') || line.type.ends_with(']')) {
+          all.push_back(std::move(line));
+        } else {
+          for (LayoutLine& inner : fields_of_text(line.type))
+            all.push_back({line.path + "." + inner.path, inner.type, line.at + inner.at});
+        }
+      }
+      from = i + 1;
+      if (c == '}') return all;
+    }
+    depth += c == '{' || c == '<' ? 1 : c == '}' || c == '>' ? -1 : 0;
+  }
+  return all;
+}
+
 std::size_t end_of_number(std::string_view text, std::size_t at) noexcept {
   while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
   return at;

@@ -28,7 +28,13 @@ struct LayoutLines {
   std::map<std::string, std::vector<LayoutLine>, std::less<>> behind;  ///< keys: "#1", "#2"
 
   explicit LayoutLines(std::string_view text);
+  /// The lines of a struct that pointers lead to; none if it has no fields.
+  [[nodiscard]] const std::vector<LayoutLine>& lines_of(std::string_view number) const;
 };
+
+/// The fields of the struct at the beginning of a text, "{name:type@offset,...}size", and of
+/// structs in it by path, as the lines of a layout text have them. Their sizes are left 0.
+[[nodiscard]] std::vector<LayoutLine> fields_of_text(std::string_view text);
 
 /// The position behind the digits that begin at `at`.
 [[nodiscard]] std::size_t end_of_number(std::string_view text, std::size_t at) noexcept;

@@ -12,6 +12,7 @@
 #include "perdure/api/switch.hpp"
 #include "perdure/evolve/layout_history.hpp"
 #include "perdure/evolve/layout_lines.hpp"
+#include "perdure/evolve/pointed_structs.hpp"
 #include "perdure/evolve/type_changes.hpp"
 #include "perdure/evolve/type_parts.hpp"
 #include "perdure/evolve/type_words.hpp"
@@ -54,8 +55,8 @@ class Planner {
           const Migration& migrate)
       : old_(catalog.layouts[newest]),
         now_(program.text()),
+        program_(program),
         rebuilds_(program.rebuilds),
-        said_(program.said),
         migrate_(migrate),
         types_(old_, now_, program.records),
         history_(catalog, newest),
@@ -69,7 +70,7 @@ class Planner {
   Plan make() {
     if (!plan_.said.refusals.empty()) return std::move(plan_);
     std::vector<bool> used(old_.root.size(), false);
-    const value::MatchedNames matched = match();
+    const value::MatchedNames matched = match_lines(old_.root, now_.root, program_.said, "");
     for (std::size_t i = 0; i < now_.root.size(); ++i) {
       const LayoutLine& to = now_.root[i];
       if (!matched.from[i]) {
@@ -92,6 +93,9 @@ class Planner {
     }
     for (std::size_t i = 0; i < used.size(); ++i)
       if (!used[i]) gone(old_.root[i]);
+    PointedStructs(old_, now_, program_, types_, plan_, [this](const auto& found) {
+      records(found);
+    }).add();
     for (const MigrationStep& step : migrate_.steps)
       if (!std::any_of(now_.root.begin(), now_.root.end(), [&](const LayoutLine& line) {
             return line.path == step.table &&
@@ -105,11 +109,8 @@ class Planner {
   }
 
  private:
-  void change(std::string text) { plan_.said.changes.push_back(std::move(text)); }
-  void refuse(const std::string& what, const std::string& advice) {
-    plan_.refused.push_back(what);
-    plan_.said.refusals.push_back(what + " (" + advice + ")");
-  }
+  void change(std::string text) { plan_.change(std::move(text)); }
+  void refuse(const std::string& what, const std::string& advice) { plan_.refuse(what, advice); }
   void copy(std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
     plan_.moves.push_back({from, to, bytes});
   }
@@ -209,17 +210,6 @@ class Planner {
              "take it out of perdure_removed: the step decides what becomes of it");
   }
 
-  value::MatchedNames match() const {
-    const auto paths = [](const LayoutLines& lines) {
-      std::vector<std::string_view> all;
-      for (const LayoutLine& line : lines.root) all.push_back(line.path);
-      return all;
-    };
-    std::vector<renamed> list;
-    for (const auto& [from, to] : said_.renamed) list.push_back({to, from});
-    return value::match_names(paths(old_), paths(now_), list);
-  }
-
   // The pool may have records of earlier layouts, too: the program must be able to read them. `to`:
   // the field, with the type of its container in the program. `newest`: the changes in records of
   // the newest layout.
@@ -235,11 +225,12 @@ class Planner {
       if (type != nullptr && old.ok() && !steps.empty() && steps.lead(old->type(), *type, lost))
         return;
       if (!is_table(made_of(to.type)))
-        (void)types.can_stay(made_of(line.type), made_of(to.type), to.path);
+        (void)types.can_stay_but_pointed(made_of(line.type), made_of(to.type), to.path);
       else if (is_table(made_of(line.type)))
         (void)types.rows_can_stay(before, after, to.path);
       else
         return;
+      PointedStructs::compare_records(types, lines, now_, program_.said);
       const std::vector<value::Change> found = types.taken();
       for (const value::Change& one : found)
         if (one.need != value::Need::nothing) needs(one, ", in records of an earlier version");
@@ -270,7 +261,7 @@ class Planner {
       return table(from, before, to, after);
     // The size is unknown for a container that was rebuilt; types that can stay have equal sizes.
     if ((from.bytes == to.bytes || from.bytes == unknown_size) &&
-        types_.can_stay(from.type, to.type, to.path)) {
+        types_.can_stay_but_pointed(from.type, to.type, to.path)) {
       const std::vector<value::Change> found = types_.taken();
       by_steps(from, to) ? stepped(found) : records(found);
       // For a container that is rebuilt, steps make new elements; they don't rewrite the old ones.
@@ -304,10 +295,6 @@ class Planner {
       plan_.moves.push_back({from.at, to.at, from.bytes, to.bytes, from.type[0]});
       return;
     }
-    if (from.type.find('#') != std::string::npos &&
-        without_numbers(from.type) == without_numbers(to.type))
-      return refuse(to.path + ": a struct that its pointers lead to has another layout",
-                    "keep that struct as it is");
     const bool sizes = from.type == to.type;
     refuse(to.path + ": the pool has " + from.type +
                (sizes ? " of " + std::to_string(from.bytes) + " bytes" : "") + ", the program " +
@@ -437,24 +424,9 @@ class Planner {
   }
 
   void gone(const LayoutLine& from) {
-    if (from.bytes == 0) return;
-    if (from.type.starts_with("retired<")) return change(from.path + ": gone, it is empty");
-    const bool said =
-        std::find(said_.removed.begin(), said_.removed.end(), from.path) != said_.removed.end();
-    const std::string what =
-        from.path + ": the pool has " + from.type + ", the program has no such field";
-    if (owns_blocks_by_text(from.type))
-      refuse(what,
-             "a container that is no longer used is perdure::retired<...> in one version; a "
-             "renamed one is listed in perdure_renamed");
-    else if (from.type.find("ptr<") != std::string::npos)
-      refuse(what, "what it leads to would be lost; a renamed one is listed in perdure_renamed");
-    else if (said)
-      change(from.path + ": removed");
-    else
-      refuse(what,
-             "one whose value may be lost is listed in perdure_removed, a renamed one in "
-             "perdure_renamed");
+    const auto& removed = program_.said.removed;
+    field_is_gone(plan_, from, "",
+                  std::find(removed.begin(), removed.end(), from.path) != removed.end(), false);
   }
 
   // No field is new, gone or of another type, but fields may have other offsets.
@@ -464,8 +436,8 @@ class Planner {
   }
 
   const LayoutLines old_, now_;
+  const RootType& program_;
   const std::vector<Rebuild>& rebuilds_;
-  const SaidOfBefore& said_;
   const Migration& migrate_;
   TypeChanges types_;
   const LayoutHistory history_;
@@ -513,6 +485,11 @@ Plan make_plan(const pool::CatalogContents& catalog, const RootType& program,
     }
   }
   Plan plan = Planner(catalog, newest, program, migrate).make();
+  if (!plan.copied.empty()) {
+    std::string sizes = text;  // the text does not say how large an object is
+    for (const CopiedStruct& one : plan.copied) sizes += std::to_string(one.now.bytes) + ",";
+    plan.copies_for = std::max<std::uint64_t>(layout_fingerprint(sizes), 1);
+  }
   // No field of the root differs, so only structs behind pointers that no field has do.
   if (plan.same() && pool != text)
     plan.said.changes.emplace_back("the layout text differs only in structs that no field uses");

@@ -55,6 +55,25 @@ const value::Type* TypeChanges::of_program(std::string_view text) const {
 }
 
 bool TypeChanges::can_stay(std::string_view x, std::string_view y, const std::string& path) {
+  return compare(x, y, path, false);
+}
+
+bool TypeChanges::can_stay_but_pointed(std::string_view x, std::string_view y,
+                                       const std::string& path) {
+  const std::size_t before = pairs_.size();
+  if (compare(x, y, path, true)) return true;
+  pairs_.resize(before);
+  return false;
+}
+
+void TypeChanges::note(std::string_view x, std::string_view y, const std::string& path) {
+  if (std::none_of(pairs_.begin(), pairs_.end(),
+                   [&](const StructPair& one) { return one.before == x && one.now == y; }))
+    pairs_.push_back({std::string(x), std::string(y), path});
+}
+
+bool TypeChanges::compare(std::string_view x, std::string_view y, const std::string& path,
+                          bool noted) {
   char last = '<';
   while (!x.empty() && !y.empty()) {
     if (begins_word({&last, 1}, 1)) {
@@ -72,7 +91,10 @@ bool TypeChanges::can_stay(std::string_view x, std::string_view y, const std::st
     last = x.front();
     if (last == '#') {
       const auto x_end = end_of_number(x, 1), y_end = end_of_number(y, 1);
-      if (!same_struct(x.substr(0, x_end), y.substr(0, y_end))) return false;
+      if (noted)
+        note(x.substr(0, x_end), y.substr(0, y_end), path);
+      else if (!same_struct(x.substr(0, x_end), y.substr(0, y_end)))
+        return false;
       x.remove_prefix(x_end);
       y.remove_prefix(y_end);
     } else {

@@ -22,6 +22,12 @@
 
 namespace perdure::detail {
 
+/// A struct of the pool and one of the program that pointers in the same place lead to.
+struct StructPair {
+  std::string before, now;  ///< their numbers: "#1", "#2"
+  std::string path;         ///< what leads there
+};
+
 class TypeChanges {
  public:
   /// `records`: the types of the program's records and rows. All must outlive this object.
@@ -33,7 +39,12 @@ class TypeChanges {
   /// for changes in records. taken() returns these, each with a path that begins with `path`; a
   /// change with a need other than `nothing` does not allow the records to stay.
   bool can_stay(std::string_view x, std::string_view y, const std::string& path);
-  /// The same for the rows of two tables.
+  /// The same, but structs that pointers lead to may differ: they are added to pairs(), if the
+  /// result is true.
+  bool can_stay_but_pointed(std::string_view x, std::string_view y, const std::string& path);
+  /// The pairs of structs, each once, in the order in which they were found.
+  [[nodiscard]] const std::vector<StructPair>& pairs() const noexcept { return pairs_; }
+  /// As can_stay() for the rows of two tables.
   bool rows_can_stay(std::string_view x, std::string_view y, const std::string& path);
   /// Returns the changes in records that the calls so far have found, and forgets them.
   [[nodiscard]] std::vector<value::Change> taken() { return std::exchange(changes_, {}); }
@@ -50,6 +61,8 @@ class TypeChanges {
                     const std::string& now_part);
 
  private:
+  bool compare(std::string_view x, std::string_view y, const std::string& path, bool noted);
+  void note(std::string_view x, std::string_view y, const std::string& path);
   bool same_struct(std::string_view x, std::string_view y);
   bool struct_changes(std::string_view before, std::string_view now, const std::string& path);
   bool record(std::string_view& x, std::string_view& y, const std::string& path);
@@ -59,6 +72,7 @@ class TypeChanges {
   const std::vector<const value::Type*>& records_;
   std::map<std::pair<std::string, std::string>, bool> known_;
   std::vector<value::Change> changes_;
+  std::vector<StructPair> pairs_;
 };
 
 }  // namespace perdure::detail

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/evolve/type_words.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 
 #include "perdure/value/parse.hpp"
 
@@ -44,6 +47,58 @@ std::string without_numbers(std::string_view type) {
     if (type[i] == '#') i = end_of_number(type, i + 1) - 1;
   }
   return out;
+}
+
+bool is_known_type(std::string_view part) {
+  constexpr std::string_view numbers[] = {"u8",  "u16",  "u32",  "u64",  "u128", "i8",
+                                          "i16", "i32",  "i64",  "i128", "f32",  "f64",
+                                          "f80", "f128", "bool", "char", "byte"};
+  if (part.starts_with("enum:")) part.remove_prefix(5);
+  if (std::find(std::begin(numbers), std::end(numbers), part) != std::end(numbers)) return true;
+  constexpr std::string_view words[] = {
+      "ptr",      "string",  "list_hook",   "vector",  "list",   "queue",          "map",
+      "set",      "rb_tree", "multimap",    "deque",   "box",    "priority_queue", "hash_map",
+      "hash_set", "table",   "hooked_list", "retired", "rebuilt"};
+  const std::string_view word = part.substr(0, part.find_first_of("</"));
+  return word.size() != part.size() &&
+         std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+bool names_opaque(std::string_view type) {
+  const auto in_word = [](char c) {
+    return c == '_' || std::isalnum(static_cast<unsigned char>(c));
+  };
+  for (std::size_t at = type.find('/'); at != std::string_view::npos; at = type.find('/', at + 1)) {
+    std::size_t begin = at;
+    while (begin != 0 && in_word(type[begin - 1])) --begin;
+    const std::string_view word = type.substr(begin, at - begin);
+    if (word.empty() && at != 0 && type[at - 1] == '>') continue;  // "vector<u64>/1"
+    if (word.find_first_not_of("0123456789") == std::string_view::npos && !word.empty())
+      continue;  // a ratio, as in "time<1/1000,i64>"
+    if (word != "string" && word != "list_hook") return true;
+  }
+  return false;
+}
+
+std::string_view pointer_value(std::string_view type) {
+  const auto begin = type.find('<');
+  if (begin == std::string_view::npos || !type.ends_with(">/1")) return {};
+  const std::string_view word = type.substr(0, begin);
+  const bool map = word == "map" || word == "rb_tree" || word == "hash_map" || word == "multimap";
+  if (!map && word != "vector" && word != "deque" && word != "list" && word != "queue") return {};
+  std::string_view value = type.substr(begin + 1);
+  int depth = 0;
+  std::size_t from = 0;
+  for (std::size_t i = 0, part = 0; i < value.size(); ++i) {
+    if (depth == 0 && (value[i] == ',' || value[i] == '>')) {
+      const std::string_view one = value.substr(from, i - from);
+      if (part++ == (map ? 1U : 0U)) return one.starts_with("ptr<") ? one : std::string_view();
+      if (one.find("ptr<") != std::string_view::npos) return {};  // of the keys
+      from = i + 1;
+    }
+    depth += deeper(value[i]);
+  }
+  return {};
 }
 
 bool is_table(std::string_view type) { return type.starts_with(table_word); }

@@ -16,6 +16,14 @@ namespace perdure::detail {
 [[nodiscard]] bool widens(const LayoutLine& from, const LayoutLine& to);
 /// The text of a type without the numbers of structs ("#1").
 [[nodiscard]] std::string without_numbers(std::string_view type);
+/// Whether a part of a type, which is no array and no struct held whole, is a number, a pointer or
+/// a container of the library.
+[[nodiscard]] bool is_known_type(std::string_view part);
+/// Whether a type names, at any depth, a class that only states its layout: "money/1".
+[[nodiscard]] bool names_opaque(std::string_view type);
+/// The type of the values of a container, if they are pointers and its keys are none: "ptr<#1>".
+/// Empty for other types, and for containers that order their values.
+[[nodiscard]] std::string_view pointer_value(std::string_view type);
 /// Whether a type is a table.
 [[nodiscard]] bool is_table(std::string_view type);
 /// The container in "retired<...>"; empty for other types.

@@ -156,8 +156,7 @@ class BlockWalk {
         }
         return;
       case Kind::pointer:
-        if (const auto block = walker_.read<Address>(at);
-            block != 0 && entered_.insert(block).second) {
+        if (const auto block = walker_.pointer(at); block != 0 && entered_.insert(block).second) {
           own(block);
           if (!type.parts.empty()) later(type.element(), block, path + "*");
         }

@@ -323,7 +323,7 @@ void Dump::value(const Layout& type, Address at, unsigned depth) {
     case Kind::hook: return hook(at);
     case Kind::elsewhere: return pointer(nullptr, at);
     case Kind::pointer:
-      return pointer(type.parts.empty() ? nullptr : &type.element(), walker_.read<Address>(at));
+      return pointer(type.parts.empty() ? nullptr : &type.element(), walker_.pointer(at));
     default: return container(type, at, depth);
   }
 }

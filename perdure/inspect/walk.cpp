@@ -17,6 +17,10 @@ Walker::Walker(value::Reader& reader, Address mapped, std::uint64_t data_bytes) 
       blocks_left_(data_bytes / 16 + 1),
       bytes_left_(64 * data_bytes + (64 << 20)) {}
 
+void Walker::use_copies(const std::vector<pool::CopyEntry>& copied) {
+  for (const pool::CopyEntry& one : copied) copies_.emplace(one.old, one.made);
+}
+
 void Walker::damaged(const std::string& found, const std::string& expected) {
   throw error(failure(Code::corrupt, "", found, expected,
                       "the pool's data is damaged: `perdure check` says more; restore the pool "

@@ -16,9 +16,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "perdure/inspect/layout.hpp"
+#include "perdure/pool/catalog.hpp"
 #include "perdure/value/access.hpp"
 
 namespace perdure::inspect {
@@ -112,6 +115,16 @@ class Walker {
     return tree_ == nullptr ? nullptr : tree_->record(found);
   }
 
+  /// Sets which copies stand for the objects to which pointers still lead (MOVE-1,
+  /// api/copies.hpp).
+  void use_copies(const std::vector<pool::CopyEntry>& copied);
+  /// The object to which a pointer that lies at an address leads.
+  [[nodiscard]] Address pointer(Address at) {
+    const auto to = read<Address>(at);
+    const auto found = copies_.find(to);
+    return found == copies_.end() ? to : found->second;
+  }
+
   [[nodiscard]] Address mapped() const noexcept { return mapped_; }
   [[nodiscard]] std::uint64_t data_bytes() const noexcept { return data_bytes_; }
 
@@ -141,6 +154,7 @@ class Walker {
   friend class MapWalk;
   value::Reader& reader_;
   const Tree* tree_ = nullptr;
+  std::unordered_map<Address, Address> copies_;
   const Address mapped_;
   const std::uint64_t data_bytes_;
   std::uint64_t blocks_left_, bytes_left_;

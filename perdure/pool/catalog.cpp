@@ -39,7 +39,7 @@ std::string first_catalog(const Identity& who, std::uint64_t address) {
 
 std::string catalog_bytes(std::uint64_t address, std::uint64_t root, std::uint64_t root_bytes,
                           const std::string& layout) {
-  const Catalog catalog{root, root_bytes, address + sizeof(Catalog), 0, {}};
+  const Catalog catalog{root, root_bytes, address + sizeof(Catalog), 0, 0, 0, {}};
   const LayoutText text{0, static_cast<std::uint32_t>(layout.size()), 0};
   std::string bytes(reinterpret_cast<const char*>(&catalog), sizeof catalog);
   bytes.append(reinterpret_cast<const char*>(&text), sizeof text);
@@ -101,6 +101,22 @@ Result<CatalogContents> read_catalog(const std::string& path, const Header& head
     at = text.older;
   }
   if (found.layouts.empty()) return damaged(path, "layout text");
+  found.copies_for = catalog.copies_for;
+  std::unordered_set<std::uint64_t> read_lists;
+  for (std::uint64_t at = catalog.copies; at != 0;) {
+    CopyList list;
+    if (!inside(at, sizeof list)) return damaged(path, "list of copies");
+    copy(&list, data + (at - header.base), sizeof list);
+    if (list.count == 0 || list.count > CopyList::most || !read_lists.insert(at).second)
+      return failure(Code::corrupt, path, "a damaged list of copies", {},
+                     "restore the pool from a copy");
+    note_block(at);
+    for (std::uint64_t i = 0; i < list.count; ++i) {
+      note_block(catalog.copies_for != 0 ? list.entries[i].made : list.entries[i].old);
+      if (catalog.copies_for == 0) found.copied.push_back(list.entries[i]);
+    }
+    at = list.older;
+  }
   return found;
 }
 

@@ -38,7 +38,11 @@ struct Catalog {
   /// 1 while the work that follows a change of layout is not finished (SWITCH-2, api/switch.hpp);
   /// otherwise 0
   std::uint64_t pending;
-  std::uint64_t reserved[12];
+  std::uint64_t copies;  ///< address of the newest CopyList; 0: there are no copies
+  /// Before the switch, the fingerprint of the layout for which the copies are made. After it, and
+  /// without copies, 0 (MOVE-1, api/copies.hpp).
+  std::uint64_t copies_for;
+  std::uint64_t reserved[10];
 };
 static_assert(sizeof(Catalog) == 128);
 
@@ -53,6 +57,20 @@ struct LayoutText {
   std::uint32_t length, notes;  ///< bytes of the text, and of its notes
 };
 static_assert(sizeof(LayoutText) == 16);
+
+/// An object behind a pointer, and its copy for another version of the program: the addresses of
+/// their blocks.
+struct CopyEntry {
+  std::uint64_t old, made;
+};
+/// A block of the list of copies.
+struct CopyList {
+  static constexpr std::uint64_t most = 255;
+  std::uint64_t older;  ///< address of the block before this one; 0: this is the first
+  std::uint64_t count;  ///< entries in use, 1 to `most`
+  CopyEntry entries[most];
+};
+static_assert(sizeof(CopyList) == 4096);
 
 /// The bytes of a new pool's root block; without a catalog, those of the root object.
 [[nodiscard]] std::uint64_t root_block_bytes(const Identity& who) noexcept;
@@ -71,8 +89,12 @@ struct CatalogContents {
   std::vector<std::string> layouts;  ///< the newest first
   std::vector<std::string> notes;    ///< the notes of each layout
   bool pending = false;
-  /// The offsets of the blocks that the catalog leads to, except the one that it lies in. In a pool
-  /// without the feature, that of a catalog to which no header leads yet (CATALOG-2).
+  std::uint64_t copies_for = 0;  ///< of Catalog
+  /// After the switch: the objects that were copied, with their copies.
+  std::vector<CopyEntry> copied;
+  /// The offsets of the blocks that the catalog leads to, except the one that it lies in: also
+  /// the copies, before the switch, or the objects that were copied, after it. In a pool without
+  /// the feature, that of a catalog to which no header leads yet (CATALOG-2).
   std::vector<std::uint64_t> blocks;
 };
 /// Copies `n` bytes from an address in the data region.

@@ -338,28 +338,6 @@ TEST_F(Evolve, AllRefusalsAreNamedAtOnce) {
   EXPECT_TRUE(opens<old::Root>().ok());
 }
 
-namespace behind {
-struct Node {
-  p<std::uint64_t> key, more;
-  ptr<Node> next;
-};
-struct Root {
-  ptr<Node> head;
-};
-}  // namespace behind
-namespace before {
-struct Root {
-  ptr<Node> head;
-};
-}  // namespace before
-
-TEST_F(Evolve, AStructBehindAPointerKeepsItsLayout) {
-  ASSERT_TRUE(opens<before::Root>().ok());
-  EXPECT_EQ(refusal<behind::Root>(),
-            "a pool of another layout. 1 change is refused: [1] head: a struct that its pointers "
-            "lead to has another layout (keep that struct as it is); nothing was changed");
-}
-
 namespace one {
 struct Root {
   table<User, key<&User::id>> users;

@@ -115,6 +115,7 @@ void kill_openings() {
 
 TEST(KilledMigrations, OfFieldsAndIndexes) { kill_openings<test::Evolved>(); }
 TEST(KilledMigrations, OfRebuiltContainers) { kill_openings<test::Rebuilt>(); }
+TEST(KilledMigrations, OfStructsBehindPointers) { kill_openings<test::Linked>(); }
 
 int run(int argc, char** argv) {
   CLI::App app{

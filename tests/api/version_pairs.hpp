@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Two programs in two versions each, for the tests that cut the opening by version 2 short: the
+// Three programs in two versions each, for the tests that cut the opening by version 2 short: the
 // contents of a pool of version 1, and what the pool must contain when version 2 has opened it.
 //
 // Evolved: fields are added, removed, moved and widened, indexes are added and dropped, a map is
 // retired.
 // Rebuilt: a table, a map and a vector are rebuilt with other keys and elements, by steps.
+// Linked: nodes in a ring grow, and the owners to which they point, and which point back.
 // Thread safety: pure functions over their arguments.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "perdure/container/rebuilt.hpp"
 #include "perdure/perdure.hpp"
@@ -201,6 +205,134 @@ struct Rebuilt {
   static const Old& before(const rebuilt<New, Old>& all) {
     constexpr std::size_t line = 64, at = (sizeof(New) + line - 1) / line * line;
     return *reinterpret_cast<const Old*>(reinterpret_cast<const std::byte*>(&all) + at);
+  }
+};
+
+struct Linked {
+  static constexpr const char* name = "structs behind pointers";
+
+  struct Owner;
+  struct Node {
+    p<std::uint32_t> key;
+    ptr<Node> next, prev;
+    ptr<Owner> owner;
+    string text;
+  };
+  struct Owner {  // the same in both versions
+    p<std::uint64_t> nodes;
+    ptr<Node> newest;
+  };
+  struct Before {
+    ptr<Node> head;
+    std::array<ptr<Owner>, 2> owners;
+    hash_map<std::uint64_t, Node*> by_key;
+    vector<Node*> all;
+  };
+
+  struct NewOwner;
+  struct NewNode {
+    string text;
+    p<std::uint64_t> added{5};
+    ptr<NewNode> prev, next;
+    p<std::uint64_t> number;
+    std::array<p<std::uint64_t>, 8> more;
+    ptr<NewOwner> owner;
+    static constexpr renamed perdure_renamed[] = {{"number", "key"}};
+  };
+  struct NewOwner {
+    p<std::uint64_t> nodes;
+    ptr<NewNode> newest;
+  };
+  struct After {
+    p<std::uint64_t> first{1};
+    ptr<NewNode> head;
+    vector<NewNode*> all;
+    hash_map<std::uint64_t, NewNode*> by_key;
+    std::array<ptr<NewOwner>, 2> owners;
+  };
+
+  static std::vector<MigrationStep> steps() { return {}; }
+
+  /// Adds a node to a ring.
+  template <class Tx>
+  static void add(Tx& tx, Before& r, std::uint64_t i) {
+    Node* const node = tx.template make<Node>(static_cast<std::uint32_t>(i));
+    node->text.assign(tx, "node " + std::to_string(i));
+    Node* const head = tx.read(r.head);
+    Node* const last = head == nullptr ? node : tx.read(head->prev);
+    tx(node->next) = head == nullptr ? node : head;
+    tx(node->prev) = last;
+    tx(tx.read(node->next)->prev) = node;
+    tx(last->next) = node;
+    tx(r.head) = node;
+    Owner* owner = tx.read(r.owners[i % 2]);
+    if (owner == nullptr) owner = tx.template make<Owner>();
+    tx(r.owners[i % 2]) = owner;
+    tx(owner->nodes) += 1U;
+    tx(owner->newest) = node;
+    tx(node->owner) = owner;
+    r.by_key.put(tx, i, node);
+    r.all.push_back(tx, node);
+  }
+
+  template <class Tx>
+  static std::string problem(Tx& tx, const Before& r, std::uint64_t n) {
+    const std::string found = ring(tx, r, n, [&](const Node& node) { return tx.read(node.key); });
+    return found.empty() ? containers(tx, r, n) : found;
+  }
+  template <class Tx>
+  static std::string problem(Tx& tx, const After& r, std::uint64_t n, bool pending) {
+    if (tx.read(r.first) != 1) return "the new field of the root has no first value";
+    bool wrong = false;
+    std::string found = ring(tx, r, n, [&](const NewNode& node) {
+      wrong = wrong || tx.read(node.added) != 5;
+      for (const auto& one : node.more) wrong = wrong || tx.read(one) != 0;
+      return tx.read(node.number);
+    });
+    if (!found.empty()) return found;
+    if (wrong) return "a new field has not its first value";
+    return pending ? "" : containers(tx, r, n);
+  }
+  template <class Tx, class Root, class F>
+  static void each_block(Tx& tx, const Root& r, F f) {
+    // Pointers in the containers lead to the same objects; while work is pending, to older ones.
+    std::set<const void*> seen;
+    const auto walk = [&](const auto& field) {
+      walk_blocks(tx, field, [&](const void* block, bool owned) {
+        if (!owned && !seen.insert(block).second) return false;
+        f(block);
+        return true;
+      });
+    };
+    walk(r.head);
+    walk(r.owners);
+    r.by_key.each_block(tx, f);
+    r.all.each_block(tx, f);
+  }
+
+ private:
+  template <class Tx, class Root>
+  static std::string containers(Tx& tx, const Root& r, std::uint64_t n) {
+    if (r.all.size(tx) != n || r.by_key.size(tx) != n) return "pointers in a container are lost";
+    const auto* node = tx.read(r.head);
+    for (std::uint64_t i = n; i-- > 0; node = tx.read(node->next))
+      if (r.all.get(tx, i) != node || r.by_key.find(tx, i) != node)
+        return "the containers' pointers to node " + std::to_string(i) + " are wrong";
+    return {};
+  }
+  template <class Tx, class Root, class Key>
+  static std::string ring(Tx& tx, const Root& r, std::uint64_t n, Key key) {
+    const auto* node = tx.read(r.head);
+    for (std::uint64_t i = n; i-- > 0; node = tx.read(node->next)) {
+      if (node == nullptr || key(*node) != i) return "node " + std::to_string(i) + " is wrong";
+      if (node->text.str(tx) != "node " + std::to_string(i)) return "a text is wrong";
+      if (tx.read(tx.read(node->next)->prev) != node) return "a node's prev is wrong";
+      const auto* const owner = tx.read(node->owner);
+      if (owner != tx.read(r.owners[i % 2])) return "a node's owner is wrong";
+      if (tx.read(owner->nodes) != (n + 1 - i % 2) / 2) return "an owner is wrong";
+      if (i + 2 >= n && tx.read(owner->newest) != node) return "an owner's node is wrong";
+    }
+    return node == tx.read(r.head) ? "" : "the ring does not close";
   }
 };
 

@@ -50,6 +50,8 @@ PROGRAMS = {
     "header": ("pool_header_test", [*GTEST]),
     "raise": ("pool_raise_test", [*GTEST]),
     "trims": ("engine_trim_test", [*GTEST]),
+    "copies": ("api_evolve_crash_test", ["--gtest_filter=Linked*:*/LinkedCrash*", *GTEST]),
+    "pointers": ("api_evolve_pointers_test", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", [*GTEST]),
     "snapshots": ("crash_snapshots_test", [*GTEST]),
     "snapshots_engine": ("engine_snapshots_test", [*GTEST]),

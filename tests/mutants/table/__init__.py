@@ -11,6 +11,7 @@ is removed from the table stays there, and is listed in REMOVED with the reason.
 
 from .blurred import BLURRED
 from .callers import CALLERS
+from .copies import COPIES
 from .flush_all import FLUSH_ALL
 from .mutant import Mutant
 from .orders import ORDERS
@@ -33,6 +34,7 @@ MUTANTS = (
     + REWIND
     + BLURRED
     + SOFTWRAP
+    + COPIES
 )
 
 # (name, why it was removed)
