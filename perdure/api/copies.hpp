@@ -65,6 +65,9 @@ class CopyTxOver final : public CopyTx {
   Tx& tx_;
 };
 
+/// The size of the block that an object of `bytes` bytes gets.
+[[nodiscard]] std::uint64_t block_for(std::uint64_t bytes) noexcept;
+
 /// Frees up to `n` of the blocks that the list of copies owns. Returns whether none is left.
 /// `catalog`: the catalog in the mapping.
 [[nodiscard]] bool free_copies(CopyTx& tx, std::byte* catalog, std::uint64_t n);
@@ -81,6 +84,8 @@ class Copies {
   void begin();
   void lead_from(const PointerContainer& container, const void* to);
   void find(rtx& tx, const std::byte* root);
+  /// Call it after find(), for each block that a container or the catalog owns.
+  void owned(const void* block);
   /// Call it for each block of the pool's heap, with its address.
   void block(std::uint64_t address, std::uint64_t bytes);
   /// Why the objects can't be copied; empty: they can.
@@ -88,6 +93,9 @@ class Copies {
   /// Whether the copies that are there can be used. Otherwise call free_copies(), then drop().
   [[nodiscard]] bool go_on() const noexcept { return go_on_; }
   void drop();
+  [[nodiscard]] bool none() const noexcept { return objects_.empty(); }
+  /// What the copying takes: "copies of 3 objects, 96 bytes".
+  [[nodiscard]] std::string room() const;
 
   /// Allocates blocks for up to `n` further copies. `tx` may be rolled back: call reserved() when
   /// it has committed.

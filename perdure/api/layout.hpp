@@ -245,7 +245,7 @@ class LayoutNames {
   }
   template <class T>
   static detail::PointedType as_pointed() {
-    detail::PointedType as{sizeof(T), nullptr};
+    detail::PointedType as{sizeof(T), alignof(T), nullptr};
     if constexpr (requires { T{}; })
       as.initial = [](std::byte* at) { ::new (static_cast<void*>(at)) T{}; };
     return as;

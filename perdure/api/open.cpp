@@ -110,6 +110,13 @@ Status plan_opening(const std::string& path, const Options& options, const Engin
   }
   if (root.any_layout) {
     if ((!catalog.pending && catalog.copies_for == 0) || opened.file->read_only()) return {};
+    if (!catalog.pending)
+      return failure(
+          Code::incompatible, path,
+          "a pool with copies of objects for another version of its program", {},
+          "open it with the program that has it, which frees them, or with that version, "
+          "which uses them, or for reading only (after `perdure recover`, if it was not "
+          "closed in order)");
     return failure(Code::incompatible, path,
                    "a pool whose change to another version of its program is not finished", {},
                    "open it with that version, which finishes it, or for reading only (after "

@@ -61,7 +61,9 @@ class p {
   using value_type = T;
 
   /// The value T{}.
-  constexpr p() noexcept : value_{} {}
+  constexpr p() noexcept
+    requires std::is_default_constructible_v<T>
+      : value_{} {}
   /// A field of an object that is built in DRAM, or the initial value of a root's field.
   constexpr p(const T& value) noexcept
       : value_(value) {}  // NOLINT: implicit, so that an aggregate of fields is built from values
@@ -88,7 +90,10 @@ class p {
 ///
 /// It must lead to a block or into one (made by tx.make, or of an object in a container or box),
 /// not into the root object, because another version of the program moves the root object
-/// (docs/values.md, "Version 2 of a program").
+/// (docs/values.md, "Version 2 of a program"). Another version may also move the objects that T*
+/// leads to, if its T differs. It refuses that where it finds a pointer into such an object, or one
+/// to a block that tx.make did not make. The program guarantees the rest: no pointer leads to an
+/// object that was freed, or to one that a container in such an object owns.
 template <class T>
 class ptr {
  public:

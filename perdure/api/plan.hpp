@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,7 +43,7 @@ struct Rebuild {
 
 /// A struct of the program that pointers lead to.
 struct PointedType {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0, align = 1;
   void (*initial)(std::byte* at) = nullptr;  ///< makes one with its initial values; null: can't
 };
 
@@ -86,6 +87,8 @@ struct PointerContainer {
 struct CopiedStruct {
   std::string name;         ///< a path that leads to it: "head", "head->left"
   std::uint64_t old_bytes;  ///< the bytes of an object in the pool that have fields
+  /// The same, of the largest version of the struct whose objects may still lie in their blocks.
+  std::uint64_t most_bytes;
   PointedType now;
   std::vector<Move> moves;
   std::vector<PointerPlace> pointers;
@@ -107,6 +110,9 @@ struct Plan {
   bool adds_catalog = false;  ///< the pool has no catalog, and gets one
   std::string notes;          ///< of the new layout text (pool::LayoutText)
   Migration migrate;          ///< how this work is done
+  /// Where the `bytes` bytes at offset `at` of the new root object lie in the old one; none: they
+  /// are not all taken from there as they are.
+  [[nodiscard]] std::optional<std::uint64_t> old_place(std::uint64_t at, std::uint64_t bytes) const;
   [[nodiscard]] bool same() const noexcept { return said.changes.empty() && said.refusals.empty(); }
   void change(std::string text) { said.changes.push_back(std::move(text)); }
   void refuse(const std::string& what, const std::string& advice) {

@@ -277,7 +277,7 @@ class TypedPool : public PoolBase {
   void add_catalog();
   void change_layout(const detail::Plan& plan);
   void refuse_duplicates(const detail::Plan& plan);
-  std::unique_ptr<detail::Copies> copy_objects(const detail::Plan& plan);
+  void copy_objects(const detail::Plan& plan, detail::Copies& copies);
   void lead_containers_to_copies(std::uint64_t batch);
   void drop_copies(std::uint64_t batch);
   void catch_up(const std::shared_ptr<const detail::Plan>& plan);

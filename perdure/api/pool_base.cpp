@@ -12,6 +12,7 @@
 #include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/engine/snapshots.hpp"
 #include "perdure/pool/catalog.hpp"
+#include "perdure/pool/features.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/open_pool.hpp"
 
@@ -162,6 +163,24 @@ void PoolBase::expect_blocks(detail::Copies& copies) {
                         "blocks made by tx.make, to which pointers of one type lead: such objects "
                         "are copied",
                         "keep the struct as it is; nothing was changed"));
+}
+void PoolBase::owned_by_catalog(detail::Copies& copies, const pool::ReadBytes& read) {
+  const auto catalog = pool::read_catalog(file().path(), header(), data(), read);
+  for (const std::uint64_t block : catalog.value().blocks) copies.owned(data() + block);
+}
+void PoolBase::will_have_copies() {
+  // mutant: copies-feature-first
+  file().require_feature(pool::Feature::copied_objects).or_throw();
+}
+void PoolBase::refuse_copies(const detail::Copies& copies, const error& why) {
+  throw error(Status(why.code(), std::string(why.what()) + "; opening needs room for " +
+                                     copies.room() +
+                                     ", besides what the pool has; nothing was changed"));
+}
+std::uint64_t detail::block_for(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t chunk = pool::chunk_bytes;
+  return bytes > pool::max_small ? (bytes + chunk - 1) / chunk * chunk
+                                 : pool::class_bytes(pool::size_class(bytes));
 }
 std::unordered_map<std::uint64_t, std::uint64_t> PoolBase::copied_objects(
     const pool::ReadBytes& read) {

@@ -165,6 +165,15 @@ class PoolBase {
   void adopt_catalog(const std::byte* at, std::uint64_t bytes);
   /// Throws error(incompatible) unless each object that has to be copied is a block of its own.
   void expect_blocks(detail::Copies& copies);
+  /// Tells `copies` which blocks the catalog owns. `read`: as for own_catalog().
+  void owned_by_catalog(
+      detail::Copies& copies,
+      const std::function<void(void* to, const std::byte* from, std::size_t n)>& read);
+  /// Gives the pool the feature without which it must have no copies (FEATURE-1). Throws the errors
+  /// of OpenPool::require_feature.
+  void will_have_copies();
+  /// Throws `why` again, with what the copying takes.
+  [[noreturn]] static void refuse_copies(const detail::Copies& copies, const error& why);
   /// The objects that were copied, with their copies, by address; none before the switch. `read`:
   /// as for own_catalog().
   [[nodiscard]] std::unordered_map<std::uint64_t, std::uint64_t> copied_objects(

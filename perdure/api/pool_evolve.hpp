@@ -70,29 +70,38 @@ void TypedPool<Derived, Root>::add_catalog() {
 template <class Derived, class Root>
 void TypedPool<Derived, Root>::change_layout(const detail::Plan& plan) {
   refuse_duplicates(plan);
-  const std::unique_ptr<detail::Copies> copies = copy_objects(plan);
+  std::unique_ptr<detail::Copies> copies;
+  if (!plan.copied.empty() && !this->empty_)
+    copies = std::make_unique<detail::Copies>(plan, this->catalog());
   const detail::RootType type = detail::root_type<Root>();
   detail::Plan moved = plan;
   if (this->empty_) moved.moves.clear();
   std::byte* root = nullptr;
-  update(Durability::durable, [&](auto& tx, Root&) {
-    detail::Image<Root> image;
-    if constexpr (std::is_default_constructible_v<Root>)
-      ::new (static_cast<void*>(image.at())) Root();
-    root = detail::switch_layout(tx, this->catalog(), moved, image.at(), sizeof(Root), type.text(),
-                                 this->header().root_bytes, copies.get());
-  });
+  try {
+    if (copies != nullptr) copy_objects(plan, *copies);
+    update(Durability::durable, [&](auto& tx, Root&) {
+      detail::Image<Root> image;
+      if constexpr (std::is_default_constructible_v<Root>)
+        ::new (static_cast<void*>(image.at())) Root();
+      root = detail::switch_layout(tx, this->catalog(), moved, image.at(), sizeof(Root),
+                                   type.text(), this->header().root_bytes, copies.get());
+    });
+  } catch (const error& e) {
+    // Rolled back, so that the list has the copies, which the next opening could not use either.
+    if (copies == nullptr || (e.code() != Code::full && e.code() != Code::too_big)) throw;
+    // mutant: copies-without-room
+    drop_copies(plan.migrate.batch);
+    this->refuse_copies(*copies, e);
+  }
   this->move_root(root, sizeof(Root));
 }
 
-// Copies the objects behind pointers whose structs differ (MOVE-1). Null: there are none.
+// Copies the objects behind pointers whose structs differ (MOVE-1).
 template <class Derived, class Root>
-std::unique_ptr<detail::Copies> TypedPool<Derived, Root>::copy_objects(const detail::Plan& plan) {
-  if (plan.copied.empty() || this->empty_) return nullptr;
-  auto copies = std::make_unique<detail::Copies>(plan, this->catalog());
+void TypedPool<Derived, Root>::copy_objects(const detail::Plan& plan, detail::Copies& copies) {
   checked_view([&](rtx& tx, const Root& root) {
     const auto* const old = reinterpret_cast<const std::byte*>(&root);
-    copies->begin();
+    copies.begin();
     detail::each_leaf(root, [&]<class Field>(const Field& field) {
       if constexpr (detail::holds_pointers<Field>) {
         const auto at = static_cast<std::uint64_t>(
@@ -100,34 +109,49 @@ std::unique_ptr<detail::Copies> TypedPool<Derived, Root>::copy_objects(const det
         for (const detail::PointerContainer& one : plan.root_containers)
           if (one.to == at)
             reinterpret_cast<const Field*>(old + one.from)->each_place(tx, [&](const auto& place) {
-              copies->lead_from(one, tx.read(place));
+              copies.lead_from(one, tx.read(place));
             });
       }
     });
-    copies->find(tx, old);
+    copies.find(tx, old);
+    if (copies.none()) return;
+    // What the root's containers own, where they lie in the old root object. Rows that need a step
+    // can't be read yet, so the containers are not audited.
+    detail::each_leaf(root, [&]<class Field>(const Field& field) {
+      const auto own = [&](const void* block) { copies.owned(block); };
+      if constexpr (requires { field.each_block(tx, own); }) {
+        const auto at = static_cast<std::uint64_t>(
+            reinterpret_cast<const std::byte*>(std::addressof(field)) - old);
+        if (const auto place = plan.old_place(at, sizeof(Field)))
+          reinterpret_cast<const Field*>(old + *place)->each_block(tx, own);
+      }
+    });
+    this->owned_by_catalog(copies, [&](void* to, const std::byte* from, std::size_t n) {
+      tx.read_bytes(to, from, n);
+    });
   });
-  this->expect_blocks(*copies);
-  if (!copies->go_on()) {
+  this->expect_blocks(copies);
+  if (!copies.go_on()) {
     drop_copies(plan.migrate.batch);
-    copies->drop();
+    copies.drop();
   }
+  if (!copies.none()) this->will_have_copies();
   detail::Batches reserving(plan.migrate.batch), copying(plan.migrate.batch);
   const auto run = [&](auto&& f) { update(Durability::async, [&](auto& tx, Root&) { f(tx); }); };
-  while (!copies->all_reserved()) {
+  while (!copies.all_reserved()) {
     reserving.once(run, [&](auto& tx, std::uint64_t n) {
       detail::CopyTxOver over(tx);
-      copies->reserve(over, n);
+      copies.reserve(over, n);
     });
-    copies->reserved();
+    copies.reserved();
   }
-  while (!copies->all_copied()) {
+  while (!copies.all_copied()) {
     copying.once(run, [&](auto& tx, std::uint64_t n) {
       detail::CopyTxOver over(tx);
-      copies->copy(over, n);
+      copies.copy(over, n);
     });
-    copies->copied(plan.migrate);
+    copies.copied(plan.migrate);
   }
-  return copies;
 }
 
 // Makes the pointers that are values of the root's containers lead to the copies (MOVE-1). It takes

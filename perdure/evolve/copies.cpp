@@ -131,12 +131,37 @@ void Copies::drop() {
   go_on_ = true;
 }
 
+void Copies::owned(const void* block) {
+  const auto found = by_address_.find(reinterpret_cast<std::uint64_t>(block));
+  // mutant: copied-objects-have-one-owner
+  if (found != by_address_.end() && problem_.empty())
+    problem_ = "an object of " + plan_.copied[objects_[found->second].kind].name +
+               " that a container owns, too: a pointer leads to an object that was freed, or that "
+               "is the container's";
+}
+
+std::string Copies::room() const {
+  std::uint64_t bytes = 0;
+  for (const Object& one : objects_) bytes += block_for(plan_.copied[one.kind].now.bytes);
+  return "copies of " + std::to_string(objects_.size()) + " objects, " + std::to_string(bytes) +
+         " bytes";
+}
+
 void Copies::block(std::uint64_t address, std::uint64_t bytes) {
   const auto found = by_address_.find(address);
   if (found == by_address_.end()) return;
   Object& object = objects_[found->second];
   const CopiedStruct& as = plan_.copied[object.kind];
   object.is_block = bytes >= as.old_bytes && address != root_;
+  // The layout text has no size, but an object is not larger than its fields, rounded up to its
+  // alignment: 16, which is a step of the blocks' sizes, unless the program's struct has a larger
+  // one.
+  const std::uint64_t align = std::max<std::uint64_t>(16, as.now.align);
+  // mutant: copied-blocks-hold-one-object
+  if (bytes > block_for((as.most_bytes + align - 1) / align * align) && problem_.empty())
+    problem_ = "a block of " + std::to_string(bytes) + " bytes with an object of " + as.name +
+               ", whose fields end at " + std::to_string(as.old_bytes) +
+               ": what follows it would be lost";
   const auto inside = std::lower_bound(others_.begin(), others_.end(), address);
   if (inside != others_.end() && *inside - address < bytes && problem_.empty())
     problem_ = "a pointer of another type that leads to an object of " + as.name + ", or into it";

@@ -30,6 +30,9 @@ class LayoutHistory {
   /// an empty text where it had none.
   [[nodiscard]] std::vector<std::string> records(const std::string& path) const;
 
+  /// All of them, the newest first.
+  [[nodiscard]] const std::vector<LayoutLines>& layouts() const noexcept { return before_; }
+
  private:
   std::vector<LayoutLines> before_;  ///< the newest first
   std::vector<std::string> notes_;   ///< for each of them, the notes of the layout after it

@@ -93,9 +93,11 @@ class Planner {
     }
     for (std::size_t i = 0; i < used.size(); ++i)
       if (!used[i]) gone(old_.root[i]);
-    PointedStructs(old_, now_, program_, types_, plan_, [this](const auto& found) {
-      records(found);
-    }).add();
+    PointedStructs(
+        old_, now_, program_, types_, plan_, [this](const auto& found) { records(found); },
+        history_.layouts())
+        .add();
+    for (const auto& [from, to] : behind_) returned_behind(from, to);
     for (const MigrationStep& step : migrate_.steps)
       if (!std::any_of(now_.root.begin(), now_.root.end(), [&](const LayoutLine& line) {
             return line.path == step.table &&
@@ -234,24 +236,62 @@ class Planner {
       const std::vector<value::Change> found = types.taken();
       for (const value::Change& one : found)
         if (one.need != value::Need::nothing) needs(one, ", in records of an earlier version");
-      const auto is_new = [](const std::vector<value::Change>& in, const std::string& path) {
-        return std::any_of(in.begin(), in.end(), [&](const value::Change& one) {
-          return one.is_new && one.path == path;
-        });
-      };
       // A field that an earlier layout had, the newest does not have, and the program has again:
       // the old values would come back. If the program itself is that earlier version, the field is
       // not new: the program is refused for the fields that it lacks.
       for (const value::Change& one : newest)
-        if (!is_older_ && one.is_new && !is_new(found, one.path) &&
-            !is_new(found, parent_of(one.path)))
-          refuse(one.path +
-                     ": an earlier version had a field of this name, removed since, and its "
-                     "records may still be there",
-                 "take a name that no version had");
+        if (!is_older_ && one.is_new && !is_new(found, one.path)) refuse_returned(one.path);
     });
   }
-  static std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('.')); }
+  // Whether a field of a record, or the record itself, is new.
+  static bool is_new(const std::vector<value::Change>& changes, const std::string& path) {
+    const std::string parent = path.substr(0, path.rfind('.'));
+    return std::any_of(changes.begin(), changes.end(), [&](const value::Change& one) {
+      return one.is_new && (one.path == path || one.path == parent);
+    });
+  }
+  void refuse_returned(const std::string& path) {
+    const std::string what = path +
+                             ": an earlier version had a field of this name, removed since, and "
+                             "its records may still be there";
+    if (std::find(plan_.refused.begin(), plan_.refused.end(), what) == plan_.refused.end())
+      refuse(what, "take a name that no version had");
+  }
+  // The same test for records of containers in structs that pointers lead to. A path that leads to
+  // a struct may differ between versions, so the fields are compared by the program's numbers.
+  void returned_behind(const LayoutLine& from, const LayoutLine& to) {
+    if (is_older_) return;
+    struct Compared {
+      std::set<std::string> fields;
+      std::vector<value::Change> changes;
+    };
+    const auto compare = [&](const LayoutLines& lines, const LayoutLine& line) {
+      TypeChanges types(lines, now_, types_.records());
+      Compared made;
+      if (!types.can_stay_but_pointed(line.type, to.type, to.path)) return made;
+      (void)types.taken();  // of the root's own records
+      made.fields = PointedStructs::compare_records(types, lines, now_, program_.said, true);
+      made.changes = types.taken();
+      return made;
+    };
+    const Compared newest = compare(old_, from);
+    history_.each(from.path, [&](const LayoutLines& lines, const LayoutLine& line) {
+      const Compared older = compare(lines, line);
+      for (const value::Change& one : newest.changes)
+        if (one.is_new && !is_new(older.changes, one.path) &&
+            std::any_of(older.fields.begin(), older.fields.end(), [&](const std::string& field) {
+              return one.path.starts_with(field + ".");
+            }))
+          refuse_returned(readable(one.path));
+    });
+  }
+  // "#1->recent.day" with a path that leads to the struct: "head->recent.day".
+  std::string readable(const std::string& path) const {
+    const auto end = path.find("->");
+    for (const StructPair& pair : types_.pairs())
+      if (pair.now == path.substr(0, end)) return pair.path + path.substr(end);
+    return path;
+  }
 
   void field(const LayoutLine& from, const LayoutLine& to) {
     TableText before, after;
@@ -267,6 +307,7 @@ class Planner {
       // For a container that is rebuilt, steps make new elements; they don't rewrite the old ones.
       const bool made = !rebuilt_type(to.type).empty();
       older_records(from, to, found, made ? RowSteps({}, {}) : RowSteps(migrate_.steps, to.path));
+      if (from.type.find('#') != std::string::npos) behind_.emplace_back(from, to);
       return copy(from.at, to.at, to.bytes);
     }
     (void)types_.taken();
@@ -443,7 +484,8 @@ class Planner {
   const LayoutHistory history_;
   const bool is_older_;  ///< the pool had the program's layout before
   Plan plan_;
-  std::set<std::string> late_rows_;  ///< the row structs of plan_.lazy
+  std::vector<std::pair<LayoutLine, LayoutLine>> behind_;  ///< the root's fields with pointers
+  std::set<std::string> late_rows_;                        ///< the row structs of plan_.lazy
 };
 
 /// A layout text without names: each path is the number of its line.
@@ -460,6 +502,21 @@ std::string without_names(std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> Plan::old_place(std::uint64_t at, std::uint64_t bytes) const {
+  std::optional<std::uint64_t> place;
+  for (std::uint64_t next = at; next != at + bytes;) {
+    const auto move = std::find_if(moves.begin(), moves.end(), [&](const Move& one) {
+      return one.to_bytes == 0 && next >= one.to && next - one.to < one.bytes;
+    });
+    if (move == moves.end()) return {};
+    const std::uint64_t from = next - move->to + move->from - (next - at);
+    if (place.value_or(from) != from) return {};
+    place = from;
+    next = std::min(move->to + move->bytes, at + bytes);
+  }
+  return place;
+}
 
 std::string path_at(const RootType& root, std::uint64_t at) {
   for (const LayoutLine& line : LayoutLines(root.text()).root)

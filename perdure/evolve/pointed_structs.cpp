@@ -74,13 +74,15 @@ void field_is_gone(Plan& plan, const LayoutLine& line, const std::string& owner,
 
 PointedStructs::PointedStructs(const LayoutLines& before, const LayoutLines& now,
                                const RootType& program, TypeChanges& types, Plan& plan,
-                               std::function<void(const std::vector<value::Change>&)> records)
+                               std::function<void(const std::vector<value::Change>&)> records,
+                               const std::vector<LayoutLines>& earlier)
     : before_(before),
       now_(now),
       program_(program),
       types_(types),
       plan_(plan),
-      records_(std::move(records)) {}
+      records_(std::move(records)),
+      earlier_(earlier) {}
 
 const std::vector<LayoutLine>& PointedStructs::old_lines(std::string_view number) const {
   return before_.lines_of(number);
@@ -94,17 +96,22 @@ void PointedStructs::add() {
   add_copies();
 }
 
-void PointedStructs::compare_records(TypeChanges& types, const LayoutLines& before,
-                                     const LayoutLines& now, const SaidOfBefore& said) {
+std::set<std::string> PointedStructs::compare_records(TypeChanges& types, const LayoutLines& before,
+                                                      const LayoutLines& now,
+                                                      const SaidOfBefore& said, bool numbered) {
+  std::set<std::string> compared;
   for (std::size_t i = 0; i < types.pairs().size(); ++i) {
     const StructPair pair = types.pairs()[i];
     const auto &old = before.lines_of(pair.before), &mine = now.lines_of(pair.now);
     const value::MatchedNames matched = match_lines(old, mine, said, pair.now + ".");
     for (std::size_t k = 0; k < mine.size(); ++k)
-      if (matched.from[k])
-        (void)types.can_stay_but_pointed(old[*matched.from[k]].type, mine[k].type,
-                                         pair.path + "->" + mine[k].path);
+      if (matched.from[k]) {
+        const std::string path = (numbered ? pair.now : pair.path) + "->" + mine[k].path;
+        compared.insert(path);
+        (void)types.can_stay_but_pointed(old[*matched.from[k]].type, mine[k].type, path);
+      }
   }
+  return compared;
 }
 
 // What changes in the fields of one struct.
@@ -262,9 +269,41 @@ void PointedStructs::refuse_part(const std::string& path, std::string_view type,
                             " can't be seen, and may lead to objects of " + first +
                             ", which would be copied to new blocks",
                         keep(first));
+  refuse_hooks(path, type, first);
   // What a pointer leads to is not followed if it is no struct of its own.
   refuse_unseen(path, walked && type.starts_with("ptr<") ? type.substr(4) : type, first);
   refuse_owned(path, type);
+}
+
+// The elements of a hooked_list are not followed, and its text says only where their hook lies and
+// how large they are. So a struct that pointers lead to must be known to be theirs.
+void PointedStructs::refuse_hooks(const std::string& path, std::string_view type,
+                                  const std::string& first) {
+  constexpr std::string_view word = "hooked_list<";
+  for (std::size_t at = type.find(word); at != std::string_view::npos;
+       at = type.find(word, at + 1)) {
+    const std::string text(type.substr(at + word.size()));
+    char* end = nullptr;
+    const std::uint64_t hook = std::strtoull(text.c_str(), &end, 10);
+    const std::uint64_t bytes = *end == '/' ? std::strtoull(end + 1, nullptr, 10) : 0;
+    const bool known =
+        std::any_of(types_.pairs().begin(), types_.pairs().end(), [&](const StructPair& pair) {
+          bool hooks = false;
+          std::uint64_t fields = 0;
+          for (const LayoutLine& line : before_.lines_of(pair.before)) {
+            hooks = hooks || (line.type == "list_hook/1" && line.at == hook);
+            fields = std::max(fields, line.at + line.bytes);
+          }
+          return hooks && fields <= bytes && bytes - fields < 64;
+        });
+    // mutant: hooked-objects-are-known
+    if (!known)
+      return plan_.refuse(
+          path + ": the objects in " + std::string(type) +
+              " can't be seen, and may lead to objects of " + first +
+              ", which would be copied to new blocks",
+          "keep the struct of " + first + " as it is, and the new fields in a map of the root");
+  }
 }
 
 // A pointer that opening does not follow must not lead into an object that is copied. It can't if
@@ -326,6 +365,28 @@ std::vector<PointerPlace> PointedStructs::pointers(const std::vector<LayoutLine>
   return all;
 }
 
+// Objects stay in their blocks when fields are removed. Then the fields that are left keep their
+// places, and none is added. So the earlier version of a struct has all of its fields.
+std::uint64_t PointedStructs::most_bytes(const std::vector<LayoutLine>& lines) const {
+  const auto end = [](const std::vector<LayoutLine>& all) {
+    std::uint64_t bytes = 0;
+    for (const LayoutLine& line : all) bytes = std::max(bytes, line.at + line.bytes);
+    return bytes;
+  };
+  std::uint64_t most = end(lines);
+  for (const LayoutLines& layout : earlier_)
+    for (const auto& [number, fields] : layout.behind) {
+      const auto& all = fields;
+      if (std::all_of(lines.begin(), lines.end(), [&](const LayoutLine& line) {
+            return std::any_of(all.begin(), all.end(), [&](const LayoutLine& one) {
+              return one.at == line.at && one.bytes == line.bytes;
+            });
+          }))
+        most = std::max(most, end(all));
+    }
+  return most;
+}
+
 void PointedStructs::add_copies() {
   std::map<std::size_t, std::size_t> place;  // of a pair in Plan::copied
   for (const auto& [number, pair] : copied_) {
@@ -336,6 +397,7 @@ void PointedStructs::add_copies() {
     made.old_bytes = 0;
     for (const LayoutLine& line : old_lines(number))
       made.old_bytes = std::max(made.old_bytes, line.at + line.bytes);
+    made.most_bytes = most_bytes(old_lines(number));
     if (index >= 1 && index <= program_.pointed.size()) made.now = program_.pointed[index - 1];
     made.moves = compared_[pair].moves;
     if (made.now.bytes == 0 || (made.now.initial == nullptr && compared_[pair].adds))

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,10 +35,11 @@ void field_is_gone(Plan& plan, const LayoutLine& line, const std::string& owner,
 class PointedStructs {
  public:
   /// `types` has noted the structs that the root's fields lead to. `records` takes changes in
-  /// records. All must outlive this object.
+  /// records. `earlier`: the pool's earlier layouts. All must outlive this object.
   PointedStructs(const LayoutLines& before, const LayoutLines& now, const RootType& program,
                  TypeChanges& types, Plan& plan,
-                 std::function<void(const std::vector<value::Change>&)> records);
+                 std::function<void(const std::vector<value::Change>&)> records,
+                 const std::vector<LayoutLines>& earlier);
 
   /// Adds the changes and refusals of all structs, and what has to be copied, to the plan. Call it
   /// after the root's fields have been planned.
@@ -45,8 +47,11 @@ class PointedStructs {
 
   /// Compares the records of containers in structs that pointers lead to, of an earlier layout and
   /// of the program. `types` has noted these structs, and takes the changes.
-  static void compare_records(TypeChanges& types, const LayoutLines& before, const LayoutLines& now,
-                              const SaidOfBefore& said);
+  /// Returns the fields that were compared. `numbered`: the paths of fields and changes begin with
+  /// the number of the program's struct, "#1->recent", and not with a path that leads to it.
+  static std::set<std::string> compare_records(TypeChanges& types, const LayoutLines& before,
+                                               const LayoutLines& now, const SaidOfBefore& said,
+                                               bool numbered = false);
 
  private:
   struct Compared {
@@ -61,7 +66,11 @@ class PointedStructs {
   void refuse_unseen(const std::string& path, std::string_view type, const std::string& first);
   bool add_container(const LayoutLine& line);
   void refuse_owned(const std::string& path, std::string_view type);
+  void refuse_hooks(const std::string& path, std::string_view type, const std::string& first);
   void add_copies();
+  /// The size of the fields of the largest version of a struct whose objects may still lie in their
+  /// blocks.
+  [[nodiscard]] std::uint64_t most_bytes(const std::vector<LayoutLine>& lines) const;
   std::vector<PointerPlace> pointers(const std::vector<LayoutLine>& lines,
                                      const std::vector<Move>& moves) const;
   [[nodiscard]] const std::vector<LayoutLine>& old_lines(std::string_view number) const;
@@ -74,6 +83,7 @@ class PointedStructs {
   TypeChanges& types_;
   Plan& plan_;
   const std::function<void(const std::vector<value::Change>&)> records_;
+  const std::vector<LayoutLines>& earlier_;
   std::vector<Compared> compared_;                          ///< by pair
   std::map<std::string, std::size_t, std::less<>> copied_;  ///< by number in the pool: the pair
 };

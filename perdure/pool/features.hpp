@@ -49,7 +49,8 @@ enum class Feature : std::uint8_t {
   data_checksums = 5,
   replication_words = 6,
   dependent_records = 7,
-  raised_limit = 8
+  raised_limit = 8,
+  copied_objects = 9
 };
 
 struct FeatureInfo {
@@ -86,6 +87,8 @@ inline constexpr FeatureInfo features[] = {
     {Feature::dependent_records, FeatureWord::read, "dependent records", "perdure/log", true},
     // max_size was raised: the directory has further sections (directory.hpp).
     {Feature::raised_limit, FeatureWord::read, "raised limit", "perdure/pool", true},
+    // The catalog has a list of copies of objects (catalog.hpp), or had one.
+    {Feature::copied_objects, FeatureWord::read, "copied objects", "perdure/api", true},
 };
 
 [[nodiscard]] constexpr const FeatureInfo& info(Feature f) noexcept {

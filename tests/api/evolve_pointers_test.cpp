@@ -13,12 +13,14 @@
 #include <type_traits>
 #include <vector>
 
+#include "perdure/api/erased.hpp"
 #include "perdure/container/box.hpp"
 #include "perdure/container/deque.hpp"
 #include "perdure/container/hooked_list.hpp"
 #include "perdure/container/multimap.hpp"
 #include "perdure/container/set.hpp"
 #include "perdure/perdure.hpp"
+#include "perdure/pool/features.hpp"
 #include "tests/api/version_pairs.hpp"
 #include "tests/api/versions.hpp"
 
@@ -680,6 +682,335 @@ TEST_F(EvolvePointers, CopiesForSmallerObjectsAreNotUsed) {
     EXPECT_EQ(tx.read(tx.read(r.b)->key), 2U);
     EXPECT_EQ(tx.read(tx.read(r.b)->added), 4U);
   });
+}
+
+// A block that holds more than its struct's fields: an array, or a header with what follows it.
+TEST_F(EvolvePointers, ABlockOfSeveralObjectsIsRefused) {
+  using Before = sized::Root<sized::Before>;
+  using After = sized::Root<sized::Small>;
+  {
+    auto pool = Pool<Before>::open(path, test::small_pool());
+    pool.update([](auto& tx, Before& r) {
+      tx(r.a) = reinterpret_cast<sized::Before*>(tx.alloc(3 * sizeof(sized::Before)));
+    });
+  }
+  const Status s = Pool<After>::try_open(path, test::small_pool()).status();
+  EXPECT_EQ(s.code(), Code::incompatible);
+  EXPECT_NE(s.message().find("a block of 32 bytes with an object of a, whose fields end at 8: what "
+                             "follows it would be lost"),
+            std::string::npos)
+      << s.message();
+  update<Before>([](auto& tx, Before& r) {
+    tx.free(tx.read(r.a));
+    tx(r.a) = nullptr;
+  });
+  opens<After>();
+}
+
+// Version 2 removes fields and copies nothing; the objects of version 1 keep their larger blocks.
+namespace shrunk1 {
+struct Node {
+  p<std::uint64_t> key;
+  std::array<p<std::uint64_t>, 10> old;
+};
+struct Root {
+  ptr<Node> head;
+};
+}  // namespace shrunk1
+namespace shrunk2 {
+struct Node {
+  p<std::uint64_t> key;
+  static constexpr std::string_view perdure_removed[] = {"old"};
+};
+struct Root {
+  ptr<Node> head;
+};
+}  // namespace shrunk2
+namespace shrunk3 {
+struct Node {
+  p<std::uint64_t> key, added{6};
+};
+struct Root {
+  ptr<Node> head;
+};
+}  // namespace shrunk3
+
+TEST_F(EvolvePointers, BlocksOfAnEarlierLargerVersionAreKnown) {
+  update<shrunk1::Root>(
+      [](auto& tx, auto& r) { tx(r.head) = tx.template make<shrunk1::Node>(5U); });
+  opens<shrunk2::Root>();
+  update<shrunk3::Root>([](auto& tx, auto& r) {
+    EXPECT_EQ(tx.read(tx.read(r.head)->key), 5U);
+    EXPECT_EQ(tx.read(tx.read(r.head)->added), 6U);
+  });
+}
+
+// A pointer to an object that was freed, and whose block a container has now.
+namespace stale {
+template <class T>
+struct Root {
+  map<std::uint64_t, std::uint64_t> numbers;
+  ptr<T> head;
+};
+}  // namespace stale
+
+TEST_F(EvolvePointers, ABlockOfAContainerIsNoObject) {
+  struct Node {
+    p<std::uint64_t> fields[64];
+  };
+  struct Larger {
+    p<std::uint64_t> fields[64];
+    p<std::uint64_t> added;
+  };
+  {
+    auto pool = Pool<stale::Root<Node>>::open(path, test::small_pool());
+    pool.update([](auto& tx, stale::Root<Node>& r) {
+      r.numbers.put(tx, 1, 2);
+      const void* block = nullptr;
+      r.numbers.each_block(tx, [&](const void* one) { block = one; });
+      tx(r.head) = static_cast<Node*>(const_cast<void*>(block));
+    });
+  }
+  const Status s = Pool<stale::Root<Larger>>::try_open(path, test::small_pool()).status();
+  EXPECT_EQ(s.code(), Code::incompatible);
+  EXPECT_NE(s.message().find("an object of head that a container owns, too"), std::string::npos)
+      << s.message();
+  update<stale::Root<Node>>([](auto& tx, auto& r) { tx(r.head) = nullptr; });
+  opens<stale::Root<Larger>>();
+}
+
+namespace room {
+struct Node {
+  p<std::uint64_t> key;
+  ptr<Node> next;
+};
+struct Root {
+  ptr<Node> head;
+};
+}  // namespace room
+namespace room2 {
+struct Node {
+  p<std::uint64_t> key;
+  ptr<Node> next;
+  std::array<p<std::uint64_t>, 256> more;
+};
+struct Root {
+  ptr<Node> head;
+};
+}  // namespace room2
+
+TEST_F(EvolvePointers, WithoutRoomForTheCopiesThePoolIsAsBefore) {
+  Options options = test::small_pool();
+  options.creation.max_size = 16 << 20;
+  const auto blocks = [&] {  // a reader frees nothing
+    Options reading = options;
+    reading.read_only = true;
+    const CheckReport report = Pool<room::Root>::open(path, reading).check();
+    EXPECT_EQ(report.problems, Lines{});
+    return report.blocks;
+  };
+  update<room::Root>(
+      [](auto& tx, room::Root& r) {
+        for (std::uint64_t i = 0; i < 10'000; ++i) {
+          auto* const node = tx.template make<room::Node>(i);
+          tx(node->next) = tx.read(r.head);
+          tx(r.head) = node;
+        }
+      },
+      options);
+  const std::uint64_t before = blocks();
+  const Status s = Pool<room2::Root>::try_open(path, options).status();
+  EXPECT_EQ(s.code(), Code::full) << s.message();
+  EXPECT_NE(s.message().find("; opening needs room for copies of 10000 objects, 25600000 bytes, "
+                             "besides what the pool has; nothing was changed"),
+            std::string::npos)
+      << s.message();
+  EXPECT_EQ(blocks(), before);
+}
+
+// Elements of a hooked_list to which no pointer leads.
+namespace hooked1 {
+struct Node {
+  p<std::uint64_t> key;
+};
+struct Order {
+  list_hook hook;
+  ptr<Node> node;
+};
+struct Plain {
+  p<std::uint64_t> number;
+  list_hook hook;
+};
+struct Root {
+  ptr<Node> head;
+  ptr<Plain> plain;
+  hooked_list<Order, &Order::hook> live;
+  map<std::uint64_t, hooked_list<Order, &Order::hook>> levels;
+  hooked_list<Plain, &Plain::hook> known;
+};
+}  // namespace hooked1
+namespace hooked2 {
+struct Node {
+  p<std::uint64_t> key, added;
+};
+struct Root {
+  ptr<Node> head;
+  ptr<hooked1::Plain> plain;
+  hooked_list<hooked1::Order, &hooked1::Order::hook> live;
+  map<std::uint64_t, hooked_list<hooked1::Order, &hooked1::Order::hook>> levels;
+  hooked_list<hooked1::Plain, &hooked1::Plain::hook> known;
+};
+}  // namespace hooked2
+
+TEST_F(EvolvePointers, ElementsOfAHookedListMustBeKnown) {
+  opens<hooked1::Root>();
+  Lines found;
+  for (const std::string& one : refusals<hooked2::Root>())
+    found.push_back(one.substr(0, one.find(" and may")));
+  const std::string list = "hooked_list<0/" + std::to_string(sizeof(hooked1::Order)) + ">/2";
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0], "live: the objects in " + list + " can't be seen,");
+  EXPECT_TRUE(found[1].starts_with("levels: the objects in map<u64,")) << found[1];
+}
+
+// A record's field that version 2 removes and version 3 has again.
+namespace again1 {
+struct Rec {
+  std::uint64_t a = 0, b = 0;
+  std::string text;
+};
+struct Node {
+  p<std::uint64_t> key;
+  map<std::uint64_t, Rec> recs;
+};
+struct Root {
+  ptr<Node> head;
+};
+}  // namespace again1
+namespace again2 {
+struct Rec {
+  std::uint64_t a = 0;
+  std::string text;
+  static constexpr std::string_view perdure_removed[] = {"b"};
+};
+struct Late {
+  p<std::uint64_t> key;
+  map<std::uint64_t, Rec> late;
+};
+struct Node {
+  p<std::uint64_t> key;
+  map<std::uint64_t, Rec> recs;
+  ptr<Late> next;
+};
+struct Root {
+  ptr<Node> head;
+};
+}  // namespace again2
+namespace again3 {
+template <class Rec>
+struct Late {
+  p<std::uint64_t> key;
+  map<std::uint64_t, Rec> late;
+};
+template <class Rec>
+struct Node {
+  p<std::uint64_t> key;
+  map<std::uint64_t, Rec> recs;
+  ptr<Late<Rec>> next;
+};
+template <class Rec>
+struct Root {
+  ptr<Node<Rec>> head;
+};
+struct Old {
+  std::uint64_t a = 0;
+  std::string text;
+  std::uint64_t b = 7;
+};
+struct Fresh {
+  std::uint64_t a = 0;
+  std::string text;
+  std::uint64_t c = 7;
+  static constexpr std::string_view perdure_removed[] = {"b"};
+};
+}  // namespace again3
+
+TEST_F(EvolvePointers, AFieldOfARecordBehindAPointerDoesNotComeBack) {
+  update<again1::Root>([](auto& tx, auto& r) {
+    auto* const node = tx.template make<again1::Node>(1U);
+    node->recs.put(tx, 1, again1::Rec{1, 2, "three"});
+    tx(r.head) = node;
+  });
+  opens<again2::Root>();
+  EXPECT_EQ(refusals<again3::Root<again3::Old>>(),
+            (Lines{"head->recs.b: an earlier version had a field of this name, removed since, and "
+                   "its records may still be there (take a name that no version had)"}));
+  EXPECT_EQ(refusals<again3::Root<again3::Fresh>>(), Lines{});
+  update<again3::Root<again3::Fresh>>([](auto& tx, auto& r) {
+    const auto found = tx.read(r.head)->recs.find(tx, 1);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->text, "three");
+    EXPECT_EQ(found->c, 7U);
+  });
+}
+
+// FEATURE-1: a program that does not know the list of copies refuses the pool.
+TEST_F(EvolvePointers, APoolWithCopiesHasTheirFeature) {
+  const auto has = [&] {
+    Options reading = test::small_pool();
+    reading.read_only = true;
+    return pool::has_feature(Pool<Linked::Before>::open(path, reading).header(),
+                             pool::Feature::copied_objects);
+  };
+  fill(20);
+  EXPECT_FALSE(has());
+  EXPECT_TRUE(stops_after(path, 0));
+  EXPECT_TRUE(has());
+}
+TEST_F(EvolvePointers, AProgramOfNoVersionDoesNotWriteAPoolWithCopies) {
+  fill(20);
+  EXPECT_TRUE(stops_after(path, 0));
+  const auto opened = [&] {
+    const ErasedPool::Root any{.layout = {}, .bytes = 0, .any_layout = true};
+    return ErasedPool::open(path, test::small_pool(), any).status().message();
+  };
+  EXPECT_NE(opened().find("a pool with copies of objects for another version of its program; open "
+                          "it with the program that has it"),
+            std::string::npos)
+      << opened();
+  opens<Linked::Before>();
+  EXPECT_EQ(opened(), "");
+}
+TEST_F(EvolvePointers, APoolWithoutObjectsToCopyDoesNotNeedTheFeature) {
+  opens<room::Root>();
+  opens<room2::Root>();
+  EXPECT_FALSE(pool::has_feature(Pool<room2::Root>::open(path, test::small_pool()).header(),
+                                 pool::Feature::copied_objects));
+}
+
+// A struct behind a pointer needs no default constructor.
+namespace exact {
+struct Value {
+  static constexpr std::string_view layout_id = "exact/1";
+  constexpr explicit Value(std::uint64_t n) : number(n) {}
+  std::uint64_t number;
+};
+struct Node {
+  p<Value> value;
+  ptr<Node> next;
+};
+struct Root {
+  ptr<Node> head;
+};
+static_assert(!std::is_default_constructible_v<p<Value>>);
+static_assert(std::is_default_constructible_v<p<std::uint64_t>>);
+}  // namespace exact
+
+TEST_F(EvolvePointers, AStructWithoutADefaultConstructorIsOpened) {
+  update<exact::Root>([](auto& tx, exact::Root& r) {
+    tx(r.head) = tx.template make<exact::Node>(exact::Value(3));
+  });
+  opens<exact::Root>();
 }
 
 }  // namespace

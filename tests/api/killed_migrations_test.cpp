@@ -65,18 +65,19 @@ void kill_openings() {
   options.migrate.steps = Pair::steps();
   options.migrate.batch = 200;
   medium::Random dice(settings.seed);
-  // Set by a child when it has done the first batch of the work that follows the switch.
-  auto* const after_switch = static_cast<std::atomic<bool>*>(
-      ::mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-             -1, 0));
-  ASSERT_NE(static_cast<void*>(after_switch), MAP_FAILED);
-  options.migrate.progress = [&](const std::string&, std::uint64_t) { *after_switch = true; };
+  // Set by a child when it has done the first batch of its work. That work follows the switch,
+  // except the copying of objects behind pointers, which the switch follows.
+  auto* const at_work = static_cast<std::atomic<bool>*>(::mmap(nullptr, sizeof(std::atomic<bool>),
+                                                               PROT_READ | PROT_WRITE,
+                                                               MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(static_cast<void*>(at_work), MAP_FAILED);
+  options.migrate.progress = [&](const std::string&, std::uint64_t) { *at_work = true; };
   std::uint64_t killed = 0, finished = 0, in_the_work = 0;
   const std::uint64_t longest_us = time_of_opening<Pool2>(made, path, options);
   while (killed < settings.kills) {
     std::filesystem::copy_file(made, path, std::filesystem::copy_options::overwrite_existing);
     for (bool open = true; open;) {
-      *after_switch = false;
+      *at_work = false;
       const pid_t child = ::fork();
       ASSERT_GE(child, 0);
       if (child == 0) ::_exit(Pool2::try_open(path, options).ok() ? 0 : 1);
@@ -89,7 +90,7 @@ void kill_openings() {
       ASSERT_EQ(::waitpid(child, &status, 0), child);
       if (WIFSIGNALED(status)) {
         ++killed;
-        in_the_work += *after_switch ? 1 : 0;
+        in_the_work += *at_work ? 1 : 0;
         continue;
       }
       ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "after " << killed << " kills";
@@ -103,12 +104,12 @@ void kill_openings() {
                   static_cast<unsigned long long>(settings.kills));
     std::fflush(stdout);
   }
-  ::munmap(after_switch, sizeof *after_switch);
-  EXPECT_GT(in_the_work, 0U) << "no opening was killed between the switch and its end";
+  ::munmap(at_work, sizeof *at_work);
+  EXPECT_GT(in_the_work, 0U) << "no opening was killed after its first batch";
   results.push_back({{"migration", Pair::name},
                      {"rows", settings.rows},
                      {"killed", killed},
-                     {"killed_after_the_switch", in_the_work},
+                     {"killed_at_work", in_the_work},
                      {"finished", finished},
                      {"seed", settings.seed}});
 }

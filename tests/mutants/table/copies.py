@@ -30,4 +30,29 @@ COPIES = (
         {"copied-objects-are-blocks": always()},
         by="pointers",
     ),
+    Mutant(
+        "a block that is copied has one owner",
+        {"copied-objects-have-one-owner": never()},
+        by="pointers",
+    ),
+    Mutant(
+        "a block that is copied holds one object",
+        {"copied-blocks-hold-one-object": never()},
+        by="pointers",
+    ),
+    Mutant(
+        "the objects of a hooked_list are known",
+        {"hooked-objects-are-known": never()},
+        by="pointers",
+    ),
+    Mutant(
+        "copies that do not fit are freed",
+        {"copies-without-room": leave_out()},
+        by="pointers",
+    ),
+    Mutant(
+        "the feature comes before the first copy (FEATURE-1)",
+        {"copies-feature-first": leave_out()},
+        by="pointers",
+    ),
 )
