@@ -94,7 +94,8 @@ void Copies::find(rtx& tx, const std::byte* root) {
   follow(root, plan_.root_pointers, "the root object");
   for (std::size_t i = 0; i < objects_.size() && problem_.empty(); ++i) {
     const CopiedStruct& as = plan_.copied[objects_[i].kind];
-    // An object that is no whole block is not read: see block().
+    // Whether it is an object at all is known later: see block(). Until then its bytes are only
+    // read, within the data region.
     tx.expect(at_address<const std::byte*>(objects_[i].at), as.old_bytes);
     follow(at_address<const std::byte*>(objects_[i].at), as.pointers, as.name);
   }

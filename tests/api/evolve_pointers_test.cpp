@@ -828,6 +828,39 @@ TEST_F(EvolvePointers, WithoutRoomForTheCopiesThePoolIsAsBefore) {
   EXPECT_EQ(blocks(), before);
 }
 
+// One object whose copy is larger than the log.
+namespace large {
+inline std::array<std::uint8_t, 1 << 20> ones() {
+  std::array<std::uint8_t, 1 << 20> all;
+  all.fill(1);
+  return all;
+}
+struct Node {
+  p<std::uint64_t> key;
+  ptr<Node> next;
+  p<std::array<std::uint8_t, 1 << 20>> more{ones()};
+};
+struct Root {
+  ptr<Node> head;
+};
+}  // namespace large
+
+TEST_F(EvolvePointers, WithACopyLargerThanTheLogThePoolIsAsBefore) {
+  Options options = test::small_pool();
+  options.creation.log_size = 512 << 10;
+  update<room::Root>([](auto& tx, room::Root& r) { tx(r.head) = tx.template make<room::Node>(1U); },
+                     options);
+  const Status s = Pool<large::Root>::try_open(path, options).status();
+  EXPECT_EQ(s.code(), Code::too_big) << s.message();
+  EXPECT_NE(s.message().find("; opening needs room for copies of 1 objects, "), std::string::npos)
+      << s.message();
+  Options reading = options;
+  reading.read_only = true;
+  const CheckReport report = Pool<room::Root>::open(path, reading).check();
+  EXPECT_EQ(report.problems, Lines{});
+  EXPECT_EQ(report.blocks, 2U) << "the catalog, and the object";
+}
+
 // Elements of a hooked_list to which no pointer leads.
 namespace hooked1 {
 struct Node {

@@ -2,7 +2,8 @@
 //
 // Processes that open a pool as version 2 of a program are killed at random instants. After each
 // kill the pool is opened again, until one opening is allowed to finish: then all data must be
-// there (SWITCH-1, SWITCH-2, REBUILD-1).
+// there (SWITCH-1, SWITCH-2, REBUILD-1, MOVE-1, MOVE-2). After every fourth kill or so, version 1
+// opens it first.
 //
 //   killed_migrations_test [--kills N] [--rows N] [--seed N] [--json] [--gtest_...]
 //
@@ -73,6 +74,7 @@ void kill_openings() {
   ASSERT_NE(static_cast<void*>(at_work), MAP_FAILED);
   options.migrate.progress = [&](const std::string&, std::uint64_t) { *at_work = true; };
   std::uint64_t killed = 0, finished = 0, in_the_work = 0;
+  std::uint64_t before_the_switch = 0, after_the_switch = 0;  // as version 1 found the pool
   const std::uint64_t longest_us = time_of_opening<Pool2>(made, path, options);
   while (killed < settings.kills) {
     std::filesystem::copy_file(made, path, std::filesystem::copy_options::overwrite_existing);
@@ -91,6 +93,23 @@ void kill_openings() {
       if (WIFSIGNALED(status)) {
         ++killed;
         in_the_work += *at_work ? 1 : 0;
+        // Version 1 may go on before the switch, and is refused after it.
+        if (dice() % 4 != 0) continue;
+        Options first = options;
+        first.migrate = {};
+        auto pool = test::PoolBefore<Pair>::try_open(path, first);
+        if (pool.ok()) {
+          ++before_the_switch;
+          ASSERT_EQ(pool->view([&](auto& tx, const typename Pair::Before& r) {
+            return Pair::problem(tx, r, settings.rows);
+          }),
+                    "")
+              << "after " << killed << " kills";
+          ASSERT_TRUE(pool->check().ok()) << "after " << killed << " kills";
+        } else {
+          ++after_the_switch;
+          ASSERT_EQ(pool.status().code(), Code::incompatible) << pool.status().message();
+        }
         continue;
       }
       ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "after " << killed << " kills";
@@ -110,6 +129,8 @@ void kill_openings() {
                      {"rows", settings.rows},
                      {"killed", killed},
                      {"killed_at_work", in_the_work},
+                     {"version_1_went_on", before_the_switch},
+                     {"version_1_was_refused", after_the_switch},
                      {"finished", finished},
                      {"seed", settings.seed}});
 }
