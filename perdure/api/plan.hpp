@@ -5,9 +5,9 @@
 //
 // A field keeps its value if the pool has a field of the same type with its name, or with the name
 // that it had before; its bytes are moved. A number may become wider. A container's own bytes may
-// be moved, since no block points back to them. A table may get and lose indexes. The same holds for
-// structs that pointers lead to, whose objects are then copied (copies.hpp). Every other change that
-// would alter or lose data is refused, and one error lists all refusals.
+// be moved, since no block points back to them. A table may get and lose indexes. The same holds
+// for structs that pointers lead to, whose objects are then copied (copies.hpp). Every other change
+// that would alter or lose data is refused, and one error lists all refusals.
 // perdure/evolve has the code, since it compares values.
 // Thread safety: pure functions, and add_shapes() from any thread.
 #pragma once
