@@ -81,10 +81,10 @@ bool record::read_part(Reader& tx, const Type& type, const record* from, const P
 
 void record::read(Reader& tx, const Type& type, const record* from, void* object) {
   const Type& lies = layout_in(tx, type, from);
-  if (__builtin_expect(&lies != &type, 0) && shapes::between(lies, type).need() != Need::nothing) {
+  // A step may add to what would be converted without it: it comes first, whatever differs.
+  if (__builtin_expect(&lies != &type, 0))
     if (const auto make = late::find(from, type); make != nullptr && (*make)(tx, from, object))
       return;
-  }
   Buffer image(lies.size);
   tx.read_bytes(image.data(), from->image(), lies.size);
   if (&lies == &type)

@@ -168,6 +168,41 @@ TEST_P(Lazy, RowsGoThroughTheirStepsWhenTheyAreRead) {
   expect_all(pool);
 }
 
+// Such rows could become the program's without a step, and would lack what the step makes.
+TEST_P(Lazy, AlsoAStepThatOnlyAddsToWhatIsAutomatic) {
+  struct More {
+    std::uint64_t id = 0;
+    std::string name, mail;
+    std::int32_t age = 0;
+    std::string upper;
+  };
+  struct Root {
+    table<More, key<&More::id>, unique<&More::mail>, indexed<&More::age>> users;
+  };
+  fill();
+  Options lazily = options(true);
+  lazily.migrate.steps = {step<v1::User, More>("users", [](const v1::User& before, More& now) {
+    now.upper = "U " + before.name;
+  })};
+  auto pool = Pool<Root>::open(path, lazily);
+  const auto expect_steps = [&] {
+    pool.view([&](auto& tx, const Root& r) {
+      for (std::uint64_t i = 0; i < many; ++i) {
+        EXPECT_EQ(r.users.find(tx, i)->upper, "U " + user(i).name) << i;
+        EXPECT_EQ((*r.users.at(tx, i))[&More::upper], "U " + user(i).name) << i;
+      }
+    });
+  };
+  expect_steps();
+  pool.update([](auto& tx, Root& r) {
+    r.users.update(tx, 7, [](More& row) { row.age = 8; });
+  });
+  expect_steps();
+  while (!pool.settle(100)) {}
+  expect_steps();
+  EXPECT_EQ(pool.check().problems, Lines{});
+}
+
 TEST_P(Lazy, SettleRewritesWhatIsLeft) {
   fill();
   {
