@@ -175,7 +175,7 @@ void PoolBase::will_have_copies() {
 void PoolBase::refuse_copies(const detail::Copies& copies, const error& why) {
   throw error(Status(why.code(), std::string(why.what()) + "; opening needs room for " +
                                      copies.room() +
-                                     ", besides what the pool has; nothing was changed"));
+                                     ", besides what the pool has; its data is as it was"));
 }
 std::uint64_t detail::block_for(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t chunk = pool::chunk_bytes;

@@ -142,10 +142,11 @@ void Copies::owned(const void* block) {
 }
 
 std::string Copies::room() const {
-  std::uint64_t bytes = 0;
+  constexpr std::uint64_t most = pool::CopyList::most;
+  std::uint64_t bytes = (objects_.size() + most - 1) / most * sizeof(pool::CopyList);
   for (const Object& one : objects_) bytes += block_for(plan_.copied[one.kind].now.bytes);
-  return "copies of " + std::to_string(objects_.size()) + " objects, " + std::to_string(bytes) +
-         " bytes";
+  return "copies of " + std::to_string(objects_.size()) + " objects and their list, at least " +
+         std::to_string(bytes) + " bytes";
 }
 
 void Copies::block(std::uint64_t address, std::uint64_t bytes) {
