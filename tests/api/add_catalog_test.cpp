@@ -263,10 +263,12 @@ void cut_at_each_fence(const engine::EngineInfo& entry, Durability durability) {
 }
 
 TEST(AddCatalogCrash, APowerCutAtEachFenceLeavesThePoolWithOrWithoutOne) {
+  unsigned n = 0;
   for (const engine::EngineInfo& entry : engine::registered()) {
     // Variants by isolation run the same transactions here.
     const bool variant = entry.name.find('/') != std::string_view::npos;
     if (variant || !test::is_durable(entry) || !entry.runs_here().ok()) continue;
+    if (test::scale > 1 && n++ % 3 != 0) continue;  // a sanitizer looks at every third engine
     SCOPED_TRACE(entry.name);
     cut_at_each_fence(entry, durable);
   }

@@ -181,9 +181,8 @@ TEST_P(Lazy, AlsoAStepThatOnlyAddsToWhatIsAutomatic) {
   };
   fill();
   Options lazily = options(true);
-  lazily.migrate.steps = {step<v1::User, More>("users", [](const v1::User& before, More& now) {
-    now.upper = "U " + before.name;
-  })};
+  lazily.migrate.steps = {step<v1::User, More>(
+      "users", [](const v1::User& before, More& now) { now.upper = "U " + before.name; })};
   auto pool = Pool<Root>::open(path, lazily);
   const auto expect_steps = [&] {
     pool.view([&](auto& tx, const Root& r) {
@@ -194,9 +193,7 @@ TEST_P(Lazy, AlsoAStepThatOnlyAddsToWhatIsAutomatic) {
     });
   };
   expect_steps();
-  pool.update([](auto& tx, Root& r) {
-    r.users.update(tx, 7, [](More& row) { row.age = 8; });
-  });
+  pool.update([](auto& tx, Root& r) { r.users.update(tx, 7, [](More& row) { row.age = 8; }); });
   expect_steps();
   while (!pool.settle(100)) {}
   expect_steps();
