@@ -853,7 +853,8 @@ TEST_F(EvolvePointers, WithACopyLargerThanTheLogThePoolIsAsBefore) {
                      options);
   const Status s = Pool<large::Root>::try_open(path, options).status();
   EXPECT_EQ(s.code(), Code::too_big) << s.message();
-  EXPECT_NE(s.message().find("; opening needs room for copies of 1 objects, "), std::string::npos)
+  EXPECT_NE(s.message().find("; opening needs room for copies of 1 objects and "),
+            std::string::npos)
       << s.message();
   Options reading = options;
   reading.read_only = true;
