@@ -24,9 +24,12 @@ namespace detail {
 
 /// Initialises a field of any type; never called.
 struct AnyField {
-  /// To a field's type.
+  /// To a field's type. It is defined, since clang wants a definition where a constructor of a
+  /// std::optional of a type without linkage is instantiated with it.
   template <class T>
-  operator T() const noexcept;  // NOLINT: implicit by design
+  operator T() const noexcept {  // NOLINT: implicit by design
+    __builtin_trap();
+  }
 };
 /// Initialises only a base class of T.
 template <class T>
@@ -34,7 +37,9 @@ struct AnyBase {
   /// To a base class of T.
   template <class U>
     requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>)
-  operator U() const noexcept;  // NOLINT: implicit by design
+  operator U() const noexcept {  // NOLINT: implicit by design
+    __builtin_trap();
+  }
 };
 /// One for each number, so that a pack of numbers makes a pack of these.
 template <std::size_t>
