@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "perdure/api/copies.hpp"
 #include "perdure/api/plan.hpp"
@@ -58,6 +59,20 @@ NewCatalog store_catalog(Tx& tx, std::byte* data, const std::byte* root, std::ui
 /// Writes the number at `from` to `to` in its wider type.
 void widen(const Move& move, const std::byte* from, std::byte* to) noexcept;
 
+/// Gives the new object's bytes at `image` the fields of the old one. Throws as Tx.
+template <class Tx>
+void move_fields(Tx& tx, const std::vector<Move>& moves, const std::byte* old, std::byte* image) {
+  for (const Move& move : moves) {
+    if (move.to_bytes == 0) {
+      tx.read_bytes(image + move.to, old + move.from, move.bytes);
+    } else {
+      std::byte number[8] = {};  // the plan has no number of more bytes
+      tx.read_bytes(number, old + move.from, move.bytes);
+      widen(move, number, image + move.to);
+    }
+  }
+}
+
 /// Makes the switch, and returns the new address of the root object. `catalog`: the catalog in the
 /// mapping. `image`: a new root object of `bytes` bytes, which this function overwrites with the
 /// old one's fields. `text`: the new layout text. `first_block`: the size of the block that begins
@@ -71,15 +86,7 @@ std::byte* switch_layout(Tx& tx, std::byte* catalog, const Plan& plan, std::byte
   pool::Catalog was;
   tx.read_bytes(&was, catalog, sizeof was);
   const auto* const old = reinterpret_cast<const std::byte*>(was.root);
-  for (const Move& move : plan.moves) {
-    if (move.to_bytes == 0) {
-      tx.read_bytes(image + move.to, old + move.from, move.bytes);
-    } else {
-      std::byte number[8] = {};  // the plan has no number of more bytes
-      tx.read_bytes(number, old + move.from, move.bytes);
-      widen(move, number, image + move.to);
-    }
-  }
+  move_fields(tx, plan.moves, old, image);
   if (copies != nullptr) copies->lead_to_copies(image);
   std::byte* const root = tx.alloc((bytes + line - 1) / line * line);
   // A line that the new block has already, zeros as a rule, is not logged: so a large root object

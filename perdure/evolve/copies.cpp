@@ -258,16 +258,7 @@ void Copies::image(CopyTx& tx, const Object& object) {
   image_at_ = image_.data() + ((begin + line - 1) / line * line - begin);
   std::memset(image_at_, 0, as.now.bytes + 8);  // the padding, too
   if (as.now.initial != nullptr) as.now.initial(image_at_);
-  const auto* const old = at_address<const std::byte*>(object.at);
-  for (const Move& move : as.moves) {
-    if (move.to_bytes == 0) {
-      tx.read_bytes(image_at_ + move.to, old + move.from, move.bytes);
-    } else {
-      std::byte number[8] = {};  // the plan has no number of more bytes
-      tx.read_bytes(number, old + move.from, move.bytes);
-      widen(move, number, image_at_ + move.to);
-    }
-  }
+  move_fields(tx, as.moves, at_address<const std::byte*>(object.at), image_at_);
   // mutant: copies-lead-to-copies
   lead_to_copies(image_at_, as.pointers);
 }
