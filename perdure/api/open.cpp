@@ -85,6 +85,15 @@ const EngineInfo* choose(std::span<const EngineInfo> all, std::string_view wante
   return absent;  // it is refused with the reason
 }
 
+/// Makes `who` ask for a pool with this root type.
+void expect_root(pool::Identity& who, const RootType& root, const Migration& migrate) {
+  who.layout = root.layout;
+  who.layout_any = root.any_layout;
+  who.root_bytes = root.bytes;
+  who.field_names = root.field_names;
+  who.renamed_fields = migrate.renamed_fields;
+}
+
 Status unfinished(const std::string& path) {
   return failure(Code::incompatible, path,
                  "a pool whose change to an earlier version of the program is not finished", {},
@@ -213,11 +222,7 @@ Result<MigrationPlan> plan_of_file(const std::string& path, const RootType& root
                      "a pool without one opens with an equal layout only: open it once with that "
                      "and Options::migrate.add_catalog");
     if (catalog->layouts.empty()) {
-      who.layout_any = false;
-      who.layout = root.layout;
-      who.root_bytes = root.bytes;
-      who.field_names = root.field_names;
-      who.renamed_fields = migrate.renamed_fields;
+      expect_root(who, root, migrate);
       if (Status s = pool::check_identity(path, (*file)->header(), who); !s.ok()) return s;
       return MigrationPlan{.changes = {"the pool gets a catalog"}, .refusals = {}};
     }
@@ -284,12 +289,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   who.engine = chosen->family;
   // Which instances may open an existing pool is decided below, before anything is written.
   who.engine_any = true;
-  who.layout = root.layout;
+  expect_root(who, root, options.migrate);
   if (options.creation.catalog) who.catalog = root.text();
-  who.layout_any = root.any_layout;
-  who.root_bytes = root.bytes;
-  who.field_names = root.field_names;
-  who.renamed_fields = options.migrate.renamed_fields;
   pool::OpenFile how;
   how.path = path;
   how.create = options.create;
