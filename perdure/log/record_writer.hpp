@@ -21,6 +21,12 @@ namespace perdure::log {
 struct RecordCursor {
   std::uint64_t* at = nullptr;
   std::uint64_t to_old = 0;
+  /// Do two words fit before `end`? Both may be null: then none do. It compares numbers, because
+  /// pointers must not be moved past the end of their block, or from null.
+  [[nodiscard]] [[gnu::always_inline]] bool fits(const std::uint64_t* end) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(at) + 2 * sizeof *at <=
+           reinterpret_cast<std::uintptr_t>(end);
+  }
   /// Adds a word with its old value; two words must fit.
   [[gnu::always_inline]] void add(std::uint64_t offset, std::uint64_t value,
                                   std::uint64_t old) noexcept {

@@ -161,13 +161,13 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
     tm_.put(a, v);
   }
   /// write() where no other thread writes, none has a snapshot and the record has space. It makes
-  /// no call, so that a
-  /// virtual call of it saves no registers: 11 of 45 instructions less (DynamicTransactionOver).
-  /// Returns false, having done nothing, anywhere else. No Writer may have the cursor (SHADOW-3).
+  /// no call, so that a virtual call of it saves no registers: 11 of 45 instructions less
+  /// (DynamicTransactionOver). Returns false, having done nothing, anywhere else. No Writer may
+  /// have the cursor (SHADOW-3).
   [[nodiscard]] [[gnu::always_inline]] bool write_alone(std::uint64_t* a,
                                                         std::uint64_t v) noexcept {
     log::RecordCursor cursor = record_.cursor();
-    if (__builtin_expect(!stores_alone_ || cursor.at + 2 > record_.end(), 0)) return false;
+    if (__builtin_expect(!stores_alone_ || !cursor.fits(record_.end()), 0)) return false;
     const std::uint64_t offset = offset_of(a);
     cursor.add(offset, v, *a);
     record_.cursor(cursor);

@@ -47,7 +47,7 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   [[gnu::always_inline]] void write(std::uint64_t* a, std::uint64_t v) {
-    if (__builtin_expect(cursor_.at + 2 > end_, 0)) {
+    if (__builtin_expect(!cursor_.fits(end_), 0)) {
       if (end_ == nullptr) return change([&] { transaction_.write(a, v); });
       return write_in_transaction(a, v);
     }
