@@ -198,7 +198,8 @@ template <class Derived, class Root>
 void TypedPool<Derived, Root>::drop_copies(std::uint64_t batch) {
   detail::Batches batches(batch);
   const auto run = [&](auto&& f) { update(Durability::async, [&](auto& tx, Root&) { f(tx); }); };
-  for (bool done = false; !done;)
+  bool done = false;
+  while (!done)
     batches.once(run, [&](auto& tx, std::uint64_t n) {
       detail::CopyTxOver over(tx);
       done = detail::free_copies(over, this->catalog(), n);

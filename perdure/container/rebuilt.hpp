@@ -189,7 +189,8 @@ class rebuilt : public New {
         done(moved = to);
       }
     } else {
-      for (bool empty = false; !empty;) {
+      bool empty = false;
+      while (!empty) {
         std::uint64_t now = 0;
         batches.once(run, [&](auto& tx, std::uint64_t n) {
           now = 0;  // the transaction may be run again
@@ -242,7 +243,8 @@ class rebuilt : public New {
   /// were copied, or the blocks that other containers have even when they are empty.
   template <class Run>
   void free_old(Run& run, detail::Batches& batches) {
-    for (bool done = false; !done;)
+    bool done = false;
+    while (!done)
       batches.once(run, [&](auto& tx, std::uint64_t blocks) {
         done = detail::free_some_owned(tx, old_, blocks);
       });

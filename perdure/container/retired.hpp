@@ -30,7 +30,8 @@ class retired {
   template <class Run>
   void catch_up(Run&& run, std::uint64_t batch) {
     detail::Batches batches(batch);
-    for (bool done = false; !done;)
+    bool done = false;
+    while (!done)
       batches.once(run, [&](auto& tx, std::uint64_t blocks) {
         done = detail::free_some_owned(tx, old_, blocks);
       });

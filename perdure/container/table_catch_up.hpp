@@ -113,7 +113,8 @@ void table<T, Key, Others...>::catch_up_rows(Run&& run, Look&& look, std::uint64
   }
   parts_.each([&]<class Part>(Part& part) {
     if constexpr (detail::is_dropped<Part>) {
-      for (bool empty = false; !empty;)
+      bool empty = false;
+      while (!empty)
         batches.once(
             run, [&](auto& tx, std::uint64_t blocks) { empty = part.rows.free_some(tx, blocks); });
     } else if constexpr (!std::is_same_v<Part, KeyPart>) {
