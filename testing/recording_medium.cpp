@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "testing/recording_medium.hpp"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -25,12 +27,20 @@ Result<std::unique_ptr<RecordingMedium>> RecordingMedium::make(const RecordingOp
   if (named.path.empty()) named.path = "recording";
   std::unique_ptr<RecordingMedium> m(new RecordingMedium(named));
   if (Status s = m->init("perdure-recording", image); !s.ok()) return s;
+  if (!options.record) return m;
   // It is as long as the file: a longer one would cost a pass over all of it at each opening.
   std::vector<std::uint64_t> words((m->log_bytes_ + m->data_bytes()) / 8);
   if (!image.empty()) std::memcpy(words.data(), image.data(), image.size());
   m->image_ = std::make_unique<Image>(std::move(words), m->data_bytes());
   m->pending_ = std::make_unique<Persistency>(*m->image_);
   return m;
+}
+
+void RecordingMedium::must_record(const char* call) const {
+  if (options_.record) return;
+  std::fprintf(stderr, "perdure: RecordingMedium::%s(): found a medium made with record = false\n",
+               call);
+  std::abort();
 }
 
 void RecordingMedium::happened(const Event& event) {
@@ -41,6 +51,7 @@ void RecordingMedium::happened(const Event& event) {
 }
 
 void RecordingMedium::stored(std::uint64_t offset, std::size_t n, bool past_cache) {
+  if (!options_.record) return;
   const int thread = base::thread_slot();
   trace_.wrote(past_cache ? TraceEvent::Kind::stream : TraceEvent::Kind::store, thread, offset, n,
                address(offset));
@@ -50,18 +61,21 @@ void RecordingMedium::stored(std::uint64_t offset, std::size_t n, bool past_cach
 }
 
 void RecordingMedium::flushed(std::uint64_t first, std::uint64_t count) {
+  if (!options_.record) return;
   const int thread = base::thread_slot();
   trace_.flushed(thread, first * line_bytes, count * line_bytes);
   happened({Event::Kind::flush, thread, first * line_bytes, count * line_bytes, {}, {}});
 }
 
 void RecordingMedium::fenced(bool everything) {
+  if (!options_.record) return;
   const int thread = base::thread_slot();
   trace_.note(TraceEvent::Kind::fence, thread);
   happened({everything ? Event::Kind::flush_all : Event::Kind::fence, thread, 0, 0, {}, {}});
 }
 
 void RecordingMedium::grown(std::uint64_t data_bytes) {
+  if (!options_.record) return;
   const int thread = base::thread_slot();
   pending_->cover((log_bytes_ + data_bytes) / 8);
   trace_.note(TraceEvent::Kind::grow, thread, data_bytes);
@@ -90,6 +104,7 @@ void RecordingMedium::mark(std::string_view label, std::uint64_t id) {
 
 std::vector<Event> RecordingMedium::events() const {
   const std::lock_guard lock(mutex_);
+  must_record("events");
   return events_;
 }
 
@@ -111,6 +126,7 @@ void RecordingMedium::set_fence_hooks(std::function<void()> before, std::functio
 
 std::vector<std::byte> RecordingMedium::durable_image() const {
   const std::lock_guard lock(mutex_);
+  must_record("durable_image");
   const auto* const bytes = reinterpret_cast<const std::byte*>(image_->words());
   return {bytes, bytes + log_bytes_ + data_bytes()};
 }
@@ -124,6 +140,7 @@ std::vector<std::byte> RecordingMedium::current_image() const {
 
 bool RecordingMedium::is_durable(std::uint64_t offset, std::uint64_t n) const {
   const std::lock_guard lock(mutex_);
+  must_record("is_durable");
   for (std::uint64_t w = offset / 8; n != 0 && w <= (offset + n - 1) / 8; ++w)
     if (pending_->pending(w)) return false;
   return true;

@@ -69,7 +69,8 @@ class RecordingMedium final : public DramMedium {
   void fenced(bool everything) override;
   void grown(std::uint64_t data_bytes) override;
   void fence_now(bool everything) override;
-  void happened(const Event& event);  // mutex_ is held; trace_ has what the model must apply
+  void must_record(const char* call) const;  // aborts if nothing is recorded
+  void happened(const Event& event);         // mutex_ is held; trace_ has what the model must apply
 
   Trace trace_;
   std::unique_ptr<Image> image_;  // what is surely durable

@@ -95,6 +95,7 @@ void each_fence(const engine::EngineInfo& engine, std::uint64_t rows) {
   }
   ASSERT_GT(images.size(), 4U);
   std::uint64_t switched = 0;
+  medium.record = false;
   for (const auto& image : images) {
     auto made = medium::RecordingMedium::make(medium, image).value();
     auto opened = Pool2::try_open_on("pool", options, std::move(made), false);

@@ -186,6 +186,7 @@ inline Recovered recover(const EngineInfo& e, std::span<const std::byte> image, 
   medium::RecordingOptions options = setup.medium();
   options.data_bytes = image.size() - options.log_bytes;
   options.keep_bytes = events != nullptr;
+  options.record = watch || events != nullptr;
   auto made = medium::RecordingMedium::make(options, image).value();
   medium::RecordingMedium* const raw = made.get();
   pool::OpenFile how;
