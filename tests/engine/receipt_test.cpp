@@ -239,6 +239,7 @@ TEST_P(Receipts, OfADurableUpdateDoNotWaitForAnOlderOneOfAnother) {
     hold = false;
     slow.join();
     EXPECT_EQ(2U, rig.pool.durable_id());
+    rig.medium->set_fence_hooks({}, {});  // the pool outlives what they use
   }
 }
 

@@ -147,13 +147,13 @@ TEST_P(Blurred, AnOlderValueInAnothersLogDoesNotComeBack) {
 // persistence, between it and X, between X and the new generation.
 TEST_P(Blurred, SurvivesAPowerCutWhileItsLogIsTruncated) {
   const Shape shape = small();
+  std::vector<std::vector<std::byte>> images;
+  bool near_its_end = false;
   auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
   WatchMedium& medium = *made;
   auto pool =
       AnyPool<Words>::try_open_on("recording", shape.options(GetParam()), std::move(made), true)
           .value();
-  std::vector<std::vector<std::byte>> images;
-  bool near_its_end = false;
   medium.before_each([&, self = std::this_thread::get_id()](WatchMedium::Call, std::uint64_t) {
     // ASYNC: the calls of the truncating thread.
     if (std::this_thread::get_id() != self || !near_its_end) return;
