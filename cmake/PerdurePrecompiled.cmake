@@ -3,8 +3,8 @@
 # Precompiled headers of what is not a test (PERDURE_PRECOMPILED_HEADERS; of tests:
 # tests/support/CMakeLists.txt). They hold the standard library, or what the tools need besides, and
 # nothing of the project: a changed header is to rebuild the sources that include it and no others.
-# The presets release, package and the sanitizers' do without, so a source that lacks an #include
-# does not compile there.
+# The presets release, package, bench and fuzz do without, so a source that lacks an #include does
+# not compile there.
 
 # perdure_precompile(<target> <header> [<library>...]): the target's C++ sources start from
 # cmake/precompiled/<header>.hpp, which includes headers of these libraries. Position-independent

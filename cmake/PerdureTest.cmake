@@ -2,7 +2,8 @@
 #
 # perdure_add_test(<name> SOURCES <file>... [LABELS <label>...] [TIMEOUT <seconds>]
 #                  [CASE_LIMIT <seconds>] [LIBS <target>...]
-#                  [ENVIRONMENT <VAR=value>...] [ARGS <argument>...] [SERIAL] [NO_MAIN])
+#                  [ENVIRONMENT <VAR=value>...] [ARGS <argument>...] [HEAVY] [SERIAL]
+#                  [NO_MAIN])
 #
 # Builds the executable <name> from GoogleTest sources and registers it as ONE ctest test of the
 # same name: one process per binary, not per case, keeps `ctest` fast, and -R with a name is enough
@@ -15,6 +16,7 @@
 #                for cases that wait.
 #   LIBS         in addition to perdure::testing, perdure::papers (whose engines are registered),
 #                gtest and gmock.
+#   HEAVY        it runs for long in code that it compiles itself: optimised in preset asan, too.
 #   SERIAL       no other test runs meanwhile: for tests that count system-wide things or measure
 #                time.
 #   NO_MAIN      the sources have their own main().
@@ -71,7 +73,7 @@ function(perdure_test_engines variable)
 endfunction()
 
 function(perdure_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;NO_MAIN" "TIMEOUT;CASE_LIMIT"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HEAVY;SERIAL;NO_MAIN" "TIMEOUT;CASE_LIMIT"
     "SOURCES;LABELS;LIBS;ENVIRONMENT;ARGS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR
@@ -94,13 +96,21 @@ and the options of cmake/PerdureTest.cmake")
   endif()
   # Other tests compile in two thirds of the time with -O1. The folders named here run for long in
   # code that they compile themselves, or look for races in it, as do the engines' tests with
-  # threads: those stay as the library is.
-  if(CMAKE_BUILD_TYPE MATCHES "^Rel"
+  # threads: those stay as the library is. With ASan and UBSan, code that is not optimised compiles
+  # in a third of the time (the tests; the library stays as it is).
+  set(precompiled ON)
+  if(CMAKE_CXX_FLAGS MATCHES "fsanitize=[a-z,]*address")
+    if(arg_HEAVY OR folder MATCHES "^(conformance|crash|golden)$")
+      set(precompiled OFF)  # the header is compiled with -O0, and Clang refuses it here
+    else()
+      target_compile_options(${name} PRIVATE -O0)
+    endif()
+  elseif(CMAKE_BUILD_TYPE MATCHES "^Rel"
      AND NOT folder MATCHES "^(conformance|crash|golden|papers|tm)$"
      AND NOT (folder STREQUAL "engine" AND "threads" IN_LIST arg_LABELS))
     target_compile_options(${name} PRIVATE -O1)
   endif()
-  if(TARGET perdure_test_precompiled)
+  if(precompiled AND TARGET perdure_test_precompiled)
     if(folder MATCHES
        "^(api|compat|conformance|crash|engine|faults|fuzz|golden|kill|papers|sqlite)$")
       target_precompile_headers(${name} REUSE_FROM perdure_pool_test_precompiled)

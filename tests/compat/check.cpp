@@ -21,12 +21,6 @@ namespace {
 
 #if defined(__SANITIZE_THREAD__)
 constexpr bool sanitizes_threads = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-constexpr bool sanitizes_threads = true;
-#else
-constexpr bool sanitizes_threads = false;
-#endif
 #else
 constexpr bool sanitizes_threads = false;
 #endif

@@ -230,7 +230,7 @@ int clock_nanosleep(clockid_t clock, int flags, const timespec* until, timespec*
 
 // std::atomic::wait is a futex, by syscall(); so are latches and barriers. It reads more arguments
 // than some callers pass, as the C library's does.
-[[gnu::no_sanitize("address")]] long syscall(long number, ...) {
+__attribute__((no_sanitize("address"))) long syscall(long number, ...) {
   va_list list;
   va_start(list, number);
   long a[6];

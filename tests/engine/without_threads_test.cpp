@@ -16,12 +16,18 @@ std::atomic<bool> no_threads{false};
 std::atomic<int> refused{0};
 }  // namespace
 
+// A sanitizer's own, which it needs to be called where it is part of the program (Clang).
+extern "C" [[gnu::weak]] int __interceptor_pthread_create(pthread_t*, const pthread_attr_t*,
+                                                          void* (*)(void*), void*);
+
 // The C++ library calls this function instead of the C library's.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*f)(void*), void* argument) {
   if (no_threads) return ++refused, EAGAIN;
   static const auto real =
-      reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
+      __interceptor_pthread_create != nullptr
+          ? &__interceptor_pthread_create
+          : reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
   return real(thread, attributes, f, argument);
 }
 

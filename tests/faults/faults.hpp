@@ -37,12 +37,6 @@ inline constexpr std::uint64_t KiB = 1ULL << 10, MiB = 1ULL << 20;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool sanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
 #else
 inline constexpr bool sanitized = false;
 #endif

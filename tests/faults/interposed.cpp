@@ -24,8 +24,6 @@
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PERDURE_SANITIZED 1
-#elif defined(__has_feature)
-#define PERDURE_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
 #else
 #define PERDURE_SANITIZED 0
 #endif

@@ -32,12 +32,6 @@ namespace perdure::kill {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr int slower = 10;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr int slower = 10;
-#else
-inline constexpr int slower = 1;
-#endif
 #else
 inline constexpr int slower = 1;
 #endif

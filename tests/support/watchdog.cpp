@@ -19,12 +19,6 @@ namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr double factor = 4;  // 240 s: below the 300 s that ctest gives a program
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr double factor = 4;
-#else
-constexpr double factor = 1;
-#endif
 #else
 constexpr double factor = 1;
 #endif
