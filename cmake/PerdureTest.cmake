@@ -26,6 +26,10 @@
 # programs to it that are made by hand). The target is an ordinary one: add_dependencies(),
 # target_compile_definitions() and so on work on <name>.
 
+# Preset asan: tests, and the headers precompiled for them, are compiled with -O0. (Preset fuzz has
+# another list of sanitizers, and its tests are optimised.)
+string(REGEX MATCH "fsanitize=[a-z,]*address" PERDURE_UNOPTIMISED_TESTS "${CMAKE_CXX_FLAGS}")
+
 function(perdure_label target)
   foreach(label IN LISTS ARGN)
     if(NOT TARGET label-${label})
@@ -99,7 +103,7 @@ and the options of cmake/PerdureTest.cmake")
   # threads: those stay as the library is. With ASan and UBSan, code that is not optimised compiles
   # in a third of the time (the tests; the library stays as it is).
   set(precompiled ON)
-  if(CMAKE_CXX_FLAGS MATCHES "fsanitize=[a-z,]*address")
+  if(PERDURE_UNOPTIMISED_TESTS)
     if(arg_HEAVY OR folder MATCHES "^(conformance|crash|golden)$")
       set(precompiled OFF)  # the header is compiled with -O0, and Clang refuses it here
     else()

@@ -26,8 +26,8 @@ struct DramOptions {
   std::size_t append_unit = line_bytes;
   bool fence_is_sync = false;
   bool keep_bytes = false;  ///< RecordingMedium: events contain the stored bytes
-  /// RecordingMedium: false: it keeps no events and does not know what is durable. That is for pools
-  /// that are only looked at, and takes much less time.
+  /// RecordingMedium: false: it keeps no events and does not know what is durable, which takes much
+  /// less time. It is for pools that are only opened and looked at.
   bool record = true;
   bool read_only = false;
   std::string path = {};  ///< the name in errors; empty: the medium's kind
