@@ -224,7 +224,12 @@ def exchange(old, new, times=1):
 
 
 def rewrite(text, part):
-    """The statement becomes `text`, where PART is a part of it."""
+    """The statement becomes `text`, a whole statement too, where PART is a part of it."""
+    if not text.endswith((";", "}")):
+        raise ValueError(
+            f"found rewrite('{text}'), expected a whole statement, which ends with ; or }}; a part"
+            " of one takes instead()"
+        )
     before, _, after = text.partition("PART")
 
     def make(site, _):

@@ -100,6 +100,10 @@ class Operations(LimitedCase):
             with self.subTest(code, operation=operation.name):
                 self.assertEqual(alone(code, operation), expected)
 
+    def test_a_rewritten_statement_is_a_whole_one(self):
+        with self.assertRaisesRegex(ValueError, "expected a whole statement"):
+            op.rewrite("MUTANT ? b : PART", "argument 1 of 2")
+
     def test_statements_of_other_sites_come_from_the_source(self):
         text = """\
 // mutant: early
