@@ -16,7 +16,8 @@
 #                for cases that wait.
 #   LIBS         in addition to perdure::testing, perdure::papers (whose engines are registered),
 #                gtest and gmock.
-#   HEAVY        it runs for long in code that it compiles itself: optimised in preset asan, too.
+#   HEAVY        it runs for long in code that it compiles itself: optimised in every preset and
+#                folder.
 #   SERIAL       no other test runs meanwhile: for tests that count system-wide things or measure
 #                time.
 #   NO_MAIN      the sources have their own main().
@@ -26,7 +27,7 @@
 # programs to it that are made by hand). The target is an ordinary one: add_dependencies(),
 # target_compile_definitions() and so on work on <name>.
 
-# Preset asan: tests, and the headers precompiled for them, are compiled with -O0. (Preset fuzz has
+# Preset asan: no test is optimised, nor are the headers precompiled for them. (Preset fuzz has
 # another list of sanitizers, and its tests are optimised.)
 string(REGEX MATCH "fsanitize=[a-z,]*address" PERDURE_UNOPTIMISED_TESTS "${CMAKE_CXX_FLAGS}")
 
@@ -98,28 +99,34 @@ and the options of cmake/PerdureTest.cmake")
   if(NOT arg_NO_MAIN)
     target_link_libraries(${name} PRIVATE GTest::gtest_main)
   endif()
-  # Other tests compile in two thirds of the time with -O1. The folders named here run for long in
-  # code that they compile themselves, or look for races in it, as do the engines' tests with
-  # threads: those stay as the library is. With ASan and UBSan, code that is not optimised compiles
-  # in a third of the time (the tests; the library stays as it is).
+  # How tests are optimised, which is how long they take to compile. Some run for long in code that
+  # they compile themselves, or look for races in it: those are as the library is. Others compile
+  # many templates and run for seconds: they are not optimised, which takes half of the time of -O1.
+  # All others have -O1, two thirds of the library's -O2. With ASan and UBSan, code that is not
+  # optimised compiles in a third of the time (the tests; the library stays as it is).
   set(precompiled ON)
-  if(PERDURE_UNOPTIMISED_TESTS)
-    if(arg_HEAVY OR folder MATCHES "^(conformance|crash|golden)$")
+  set(kind "")
+  if(arg_HEAVY OR folder MATCHES "^(conformance|crash|golden)$")
+    if(PERDURE_UNOPTIMISED_TESTS)
       set(precompiled OFF)  # the header is compiled with -O0, and Clang refuses it here
-    else()
-      target_compile_options(${name} PRIVATE -O0)
     endif()
-  elseif(CMAKE_BUILD_TYPE MATCHES "^Rel"
-     AND NOT folder MATCHES "^(conformance|crash|golden|papers|tm)$"
-     AND NOT (folder STREQUAL "engine" AND "threads" IN_LIST arg_LABELS))
-    target_compile_options(${name} PRIVATE -O1)
+  elseif(PERDURE_UNOPTIMISED_TESTS)
+    target_compile_options(${name} PRIVATE -O0)
+  elseif(CMAKE_BUILD_TYPE MATCHES "^Rel")
+    if(folder MATCHES "^(api|container|inspect|value)$")
+      target_compile_options(${name} PRIVATE -O0)
+      set(kind _unoptimised)
+    elseif(NOT folder MATCHES "^(papers|tm)$"
+       AND NOT (folder STREQUAL "engine" AND "threads" IN_LIST arg_LABELS))
+      target_compile_options(${name} PRIVATE -O1)
+    endif()
   endif()
-  if(precompiled AND TARGET perdure_test_precompiled)
-    if(folder MATCHES
-       "^(api|compat|conformance|crash|engine|faults|fuzz|golden|kill|papers|sqlite)$")
-      target_precompile_headers(${name} REUSE_FROM perdure_pool_test_precompiled)
+  if(precompiled AND PERDURE_PRECOMPILED_HEADERS)
+    if(folder MATCHES "^(api|compat|conformance|container|crash|engine|faults|fuzz|golden|inspect\
+|kill|papers|sqlite)$")
+      target_precompile_headers(${name} REUSE_FROM perdure_pool_test${kind}_precompiled)
     else()
-      target_precompile_headers(${name} REUSE_FROM perdure_test_precompiled)
+      target_precompile_headers(${name} REUSE_FROM perdure_test${kind}_precompiled)
     endif()
   endif()
 
