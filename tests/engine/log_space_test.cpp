@@ -130,10 +130,10 @@ TEST_P(LogTruncation, IsFreedWhenTheHeaderSaysSo) {
 }
 
 /// A transaction is stopped in its commit, before the first call of the medium that is `where`;
-/// others continue; then the power is cut. (The stopped transaction ends later.)
+/// others continue; then the power is cut. The stopped transaction ends later or, if `ends`, first.
 template <class Body, class Where, class Others>
 Recovered with_a_stopped_commit(const EngineInfo& e, const Shape& shape, Watched& w, Body body,
-                                Where where, Others others) {
+                                Where where, Others others, bool ends = false) {
   std::atomic<bool> in_commit{false}, go_on{false};
   std::thread stopped([&] {
     bool done = false;
@@ -151,10 +151,11 @@ Recovered with_a_stopped_commit(const EngineInfo& e, const Shape& shape, Watched
   });
   wait_for(in_commit);
   std::thread(others).join();
-  const auto image = w.medium->recording().durable_image();
+  auto image = w.medium->recording().durable_image();
   go_on = true;
   stopped.join();
   w.medium->before_each({});
+  if (ends) image = w.medium->recording().durable_image();
   return recover(e, image, shape);
 }
 
@@ -191,6 +192,21 @@ TEST_P(LogTruncation, TheCheckpointIdPassesNoCommitWhoseHeapBitsAreNotStored) {
   ASSERT_TRUE(r.status.ok()) << r.status.message();
   EXPECT_TRUE(r.problems.empty()) << r.problems.front();
   EXPECT_EQ(1U, r.state.blocks.size()) << "the block of a durable transaction";
+}
+
+// A commit is in its fence. It has stored nothing, so a checkpoint waits for no line of it, and its
+// heap bits are not applied yet: X must be below it.
+TEST_P(LogTruncation, TheCheckpointIdPassesNoCommitThatIsInItsFence) {
+  auto w = Watched::make(GetParam(), shape());
+  const auto allocate = [](auto& tx, Lines&) { (void)tx.alloc(64); };
+  w.pool.update(allocate);  // the span
+  w.pool.checkpoint();
+  const Recovered r = with_a_stopped_commit(
+      GetParam(), shape(), w, allocate,
+      [](auto call, std::uint64_t) { return call == WatchMedium::Call::fence; },
+      [&] { w.pool.checkpoint(); }, true);
+  ASSERT_TRUE(r.status.ok()) << r.status.message();
+  EXPECT_EQ(2U, r.state.blocks.size()) << "the blocks of durable transactions";
 }
 
 class SyncTruncation : public LogTruncation {};

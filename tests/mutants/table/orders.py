@@ -296,7 +296,7 @@ ORDERS = (
                 "tm_.domain.clock.load()", inner=True, part=("argument 1 of 1", "then")
             )
         },
-        by="threads",
+        by="room",
     ),
     Mutant(
         "X of ids that are durable (checkpoint)",
