@@ -154,10 +154,14 @@ typedef struct perdure_options {
   /* bytes of DRAM that changed pages may take; 0: all stay in DRAM until the pool is closed
    * (Options::max_resident) */
   uint64_t max_resident;
+  /* the default engine: bytes of DRAM, 64 KiB or more, that snapshots may take; 0: 1 GiB
+   * (ShadowOptions::snapshot_memory) */
+  uint64_t snapshot_memory;
 } perdure_options;
 
-typedef struct perdure_pool perdure_pool; /* an open pool */
-typedef struct perdure_tx perdure_tx;     /* a transaction in progress, inside a body */
+typedef struct perdure_pool perdure_pool;         /* an open pool */
+typedef struct perdure_tx perdure_tx;             /* a transaction in progress, inside a body */
+typedef struct perdure_snapshot perdure_snapshot; /* one state of a pool, kept readable */
 
 /* A transaction's number: later commits have higher ones. A transaction that changed nothing has
  * that of the newest it may have seen, 0 in a pool where none has committed yet. PERDURE_NO_ID
@@ -220,7 +224,8 @@ typedef struct perdure_stats {
   uint64_t was_clean;                /* 1: opening had nothing to recover */
 } perdure_stats;
 
-/* Checkpoints, marks the pool clean, closes it and frees the handle, whatever it returns. `last`
+/* Checkpoints, marks the pool clean, closes it and frees the handle, whatever it returns. Snapshots
+ * that are open expire, and the call returns when no thread reads one. `last`
  * (may be NULL) receives the counters. After a failure the pool is as a crash leaves it: what was
  * acknowledged is kept, and the next opening recovers. RETURNS PERDURE_OK, IO, BUSY (SoftWrAP: a
  * transaction that makes no call), POISONED, OUT_OF_MEMORY; CLOSED (forked child), which frees the
@@ -278,6 +283,46 @@ int perdure_update(perdure_pool* pool, perdure_durability when, perdure_body* bo
  * returns; PERDURE_DEFAULT and PERDURE_ASYNC don't wait. RETURNS PERDURE_OK, ABORTED (the body
  * returned non-zero), INVALID, POISONED, CLOSED, OUT_OF_MEMORY, BUSY (as perdure_update). */
 int perdure_view(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg);
+
+/* ---- snapshots ----------------------------------------------------------------------------------
+ * A snapshot is one state of the pool that stays readable for seconds or hours, while transactions
+ * go on. Its reads run once, wait for no thread and make none wait. It costs DRAM for what is
+ * changed while it is open, at most perdure_options.snapshot_memory for all of a pool's: where that
+ * does not suffice, the oldest expires (docs/snapshots.md). Engines "shadow", "shadow/stm" and
+ * "shadow/global_lock" have snapshots. */
+
+/* Opens a snapshot of the newest state: every transaction that has returned is in it. With
+ * PERDURE_DURABLE or PERDURE_GROUP the call returns when all of them are durable; PERDURE_DEFAULT
+ * and PERDURE_ASYNC don't wait for that. It waits for the updates of other threads that are open.
+ * *snapshot is set on success, otherwise NULL. RETURNS PERDURE_OK, UNSUPPORTED (the engine has
+ * none), INVALID (also: inside an update or a view), EXPIRED (memory did not last for the opening),
+ * POISONED, CLOSED, OUT_OF_MEMORY, IO. */
+int perdure_snapshot_open(perdure_pool* pool, perdure_durability when, perdure_snapshot** snapshot);
+
+/* Runs body(tx, arg) once over the snapshot's state. In it, calls that read see that state; calls
+ * that change fail with PERDURE_READ_ONLY. An update or a view inside the body is a transaction of
+ * its own, whose changes the body does not see; perdure_close() of the pool is refused there.
+ * RETURNS PERDURE_OK, ABORTED (the body returned non-zero), INVALID, EXPIRED, POISONED, CLOSED (the
+ * pool was closed), OUT_OF_MEMORY. THREADS: any number at once. */
+int perdure_snapshot_view(perdure_snapshot* snapshot, perdure_body* body, void* arg);
+
+/* Returns the state's id: every transaction up to it is in the state, and no other. */
+perdure_id perdure_snapshot_id(const perdure_snapshot* snapshot);
+
+/* Returns 1 if the snapshot can't be read any more, because its memory was needed or the pool was
+ * closed, otherwise 0. */
+int perdure_snapshot_expired(const perdure_snapshot* snapshot);
+
+/* Writes the state as a pool file of its own, while transactions go on: a backup that can be opened
+ * as it is. The file gets its name when it is whole and durable, and replaces none. It is mapped at
+ * the pool's address, so one process can't have both open at once. RETURNS PERDURE_OK, EXISTS,
+ * FULL, IO, BUSY (another process is making the file), CORRUPT (the pool's heap contradicts
+ * itself), INVALID, EXPIRED, POISONED, CLOSED, OUT_OF_MEMORY; no file is left after a failure. */
+int perdure_snapshot_copy(perdure_snapshot* snapshot, const char* path);
+
+/* Closes the snapshot and frees the handle; NULL does nothing. The pool may be closed before or
+ * after. THREADS: no other call on the snapshot may be in progress or follow. */
+void perdure_snapshot_close(perdure_snapshot* snapshot);
 
 /* ---- inside a body -----------------------------------------------------------------------------
  *

@@ -5,45 +5,21 @@
 // then, inside the engine's loop, which rolls back and may run the body again.
 // Thread safety: as perdure.h says. A thread's open transactions form a chain, through which nested
 // calls join.
-#include "perdure/perdure.h"
+#include "perdure/api/c_api.hpp"
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
-#include <memory>
 #include <new>
 #include <string>
 
-#include "perdure/api/erased.hpp"
-#include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/shadow/options.hpp"
 #include "perdure/pool/directory.hpp"
 #include "perdure/tm/tm.hpp"
 
-struct perdure_pool {
-  std::unique_ptr<perdure::ErasedPool> impl;
-  perdure::Durability durability;
-  std::byte* view = nullptr;
-  std::byte* root = nullptr;
-  std::uint64_t first_data = 0;  // an offset; the heap's own structures lie below
-  bool raised = false;           // the limit was raised: directory words lie above, too
-  perdure::base::Owner owner = {};
-};
-
-struct perdure_tx {
-  perdure::ErasedTx& tx;
-  perdure_pool& pool;
-  perdure_tx* const outer;
-  bool writable;
-  int code = PERDURE_OK;
-  std::exception_ptr failure = {};
-};
-
-namespace {
-
 using namespace perdure;
+using namespace perdure::c;
 
 static_assert(PERDURE_NO_ID == engine::joined);
 static_assert(PERDURE_IO == static_cast<int>(Code::io) &&
@@ -55,8 +31,13 @@ static_assert(PERDURE_IO == static_cast<int>(Code::io) &&
               PERDURE_TOO_MANY_THREADS == static_cast<int>(Code::too_many_threads) &&
               PERDURE_EXPIRED == static_cast<int>(Code::expired));
 
+namespace {
 constinit thread_local char last_message[1024] = "";
 constinit thread_local perdure_tx* innermost = nullptr;
+struct Stop {};  // a body returned a value other than 0
+}  // namespace
+
+namespace perdure::c {
 
 int fail(int code, const char* text) noexcept {
   std::strncpy(last_message, text, sizeof last_message - 1);
@@ -66,8 +47,6 @@ int fail(const Status& s) noexcept {
   return s.ok() ? PERDURE_OK : fail(static_cast<int>(s.code()), s.message().c_str());
 }
 
-// Returns whether this handle was carried through fork(): no call may be made on such a pool, since
-// other threads of the parent may have held its mutexes.
 bool inherited(const perdure_pool* pool) noexcept { return pool->owner.is_parent(); }
 int refuse_inherited() noexcept {
   return fail(PERDURE_CLOSED,
@@ -75,9 +54,6 @@ int refuse_inherited() noexcept {
               "parent has closed it");
 }
 
-struct Stop {};  // a body returned a value other than 0
-
-// Returns the code of the exception in flight.
 int caught() noexcept {
   try {
     throw;
@@ -98,18 +74,56 @@ int caught() noexcept {
   }
 }
 
+perdure_tx* open_on(const perdure_pool* pool) noexcept {
+  perdure_tx* tx = innermost;
+  while (tx != nullptr && (&tx->pool != pool || tx->of_snapshot)) tx = tx->outer;
+  return tx;
+}
+
+bool in_body(const perdure_pool* pool) noexcept {
+  const perdure_tx* tx = innermost;
+  while (tx != nullptr && &tx->pool != pool) tx = tx->outer;
+  return tx != nullptr;
+}
+
+void run_body(ErasedTx& erased, void* arg) {
+  const Call& call = *static_cast<Call*>(arg);
+  perdure_tx tx{erased, *call.pool, innermost, !erased.read_only(), call.of_snapshot};
+  struct Scope {
+    explicit Scope(perdure_tx* inner) noexcept { innermost = inner; }
+    ~Scope() { innermost = innermost->outer; }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+  } scope(&tx);
+  int result = 0;
+  try {
+    result = call.body(&tx, call.arg);
+  } catch (...) {  // a body written in C++
+    if (tx.failure == nullptr) throw;
+  }
+  if (tx.failure != nullptr) std::rethrow_exception(tx.failure);
+  if (result != 0) throw Stop();
+}
+
+bool understood(perdure_durability when, Durability own, Durability& out) noexcept {
+  switch (when) {
+    case PERDURE_DEFAULT: out = own; return true;
+    case PERDURE_DURABLE: out = Durability::durable; return true;
+    case PERDURE_GROUP: out = Durability::group; return true;
+    case PERDURE_ASYNC: out = Durability::async; return true;
+  }
+  fail(PERDURE_INVALID,
+       "found a durability that is none, expected PERDURE_DEFAULT, _DURABLE, _GROUP or _ASYNC");
+  return false;
+}
+
+}  // namespace perdure::c
+
+namespace {
+
 int stick(perdure_tx& tx) noexcept {
   tx.failure = std::current_exception();
   return tx.code = caught();
-}
-
-template <class F>
-int guarded(F&& f) noexcept {
-  try {
-    return f();
-  } catch (...) {
-    return caught();
-  }
 }
 
 // Runs one call inside a body: it does nothing after a failure, and a failure sticks.
@@ -158,37 +172,6 @@ void check_writable(const perdure_tx& tx) {
                         "an update"));
 }
 
-perdure_tx* open_on(const perdure_pool* pool) noexcept {
-  perdure_tx* tx = innermost;
-  while (tx != nullptr && &tx->pool != pool) tx = tx->outer;
-  return tx;
-}
-
-struct Call {
-  perdure_pool* pool;
-  perdure_body* body;
-  void* arg;
-};
-
-void run_body(ErasedTx& erased, void* arg) {
-  const Call& call = *static_cast<Call*>(arg);
-  perdure_tx tx{erased, *call.pool, innermost, !erased.read_only()};
-  struct Scope {
-    explicit Scope(perdure_tx* inner) noexcept { innermost = inner; }
-    ~Scope() { innermost = innermost->outer; }
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-  } scope(&tx);
-  int result = 0;
-  try {
-    result = call.body(&tx, call.arg);
-  } catch (...) {  // a body written in C++
-    if (tx.failure == nullptr) throw;
-  }
-  if (tx.failure != nullptr) std::rethrow_exception(tx.failure);
-  if (result != 0) throw Stop();
-}
-
 // A call inside a body on the same pool joins its transaction.
 int join(perdure_tx& tx, perdure_body* body, void* arg, bool update) noexcept {
   if (tx.code != PERDURE_OK) return tx.code;
@@ -206,18 +189,6 @@ int join(perdure_tx& tx, perdure_body* body, void* arg, bool update) noexcept {
     tx.writable = writable;
     return tx.code != PERDURE_OK ? tx.code : stick(tx);
   }
-}
-
-bool understood(perdure_durability when, Durability own, Durability& out) noexcept {
-  switch (when) {
-    case PERDURE_DEFAULT: out = own; return true;
-    case PERDURE_DURABLE: out = Durability::durable; return true;
-    case PERDURE_GROUP: out = Durability::group; return true;
-    case PERDURE_ASYNC: out = Durability::async; return true;
-  }
-  fail(PERDURE_INVALID,
-       "found a durability that is none, expected PERDURE_DEFAULT, _DURABLE, _GROUP or _ASYNC");
-  return false;
 }
 
 void copy(const Stats& s, perdure_stats& out) noexcept {
@@ -269,8 +240,12 @@ Status read_options(const char* path, const perdure_options& o, Options& options
   options.isolation =
       (o.flags & PERDURE_CALLER_ISOLATES) != 0 ? Isolation::caller : Isolation::full;
   options.medium_options.direct = (o.flags & PERDURE_BUFFERED) == 0;
-  if ((o.flags & PERDURE_NO_HELPER) != 0)
-    options.engine_options.set(ShadowOptions{.helper = ShadowOptions::Helper::off});
+  if ((o.flags & PERDURE_NO_HELPER) != 0 || o.snapshot_memory != 0) {
+    ShadowOptions shadow;
+    if ((o.flags & PERDURE_NO_HELPER) != 0) shadow.helper = ShadowOptions::Helper::off;
+    if (o.snapshot_memory != 0) shadow.snapshot_memory = o.snapshot_memory;
+    options.engine_options.set(shadow);
+  }
   if (o.engine != nullptr) options.engine = o.engine;
   if (o.medium != nullptr) options.medium = o.medium;
   if (o.max_size != 0) options.creation.max_size = o.max_size;
@@ -342,8 +317,7 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
 int perdure_close(perdure_pool* pool, perdure_stats* last) {
   if (pool == nullptr) return PERDURE_OK;
   return guarded([&]() -> int {
-    if (open_on(pool) != nullptr)
-      return fail(PERDURE_INVALID, "perdure_close() inside a transaction of the pool");
+    if (in_body(pool)) return fail(PERDURE_INVALID, "perdure_close() inside a body on the pool");
     const std::unique_ptr<perdure_pool> owned(pool);
     if (inherited(pool)) {
       (void)owned->impl.release();  // its threads are the parent's, so nothing ends here

@@ -20,6 +20,19 @@ void ErasedPool::view(Durability durability, Body body, void* arg) {
   if (durability != Durability::async && seen != engine::joined) wait_for(seen);
 }
 
+Status ErasedPool::close() {
+  if (engine::Snapshots* const all = running_->snapshots(); all != nullptr) all->end();
+  return running_->close();
+}
+
+Result<std::shared_ptr<engine::OpenSnapshot>> ErasedPool::snapshot(Durability durability) {
+  try {
+    return open_snapshot(durability);
+  } catch (const error& e) {
+    return e.status();
+  }
+}
+
 std::uint64_t ErasedPool::run(bool update, Durability durability, Body body, void* arg) {
   struct Call {
     Body body;

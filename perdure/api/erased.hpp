@@ -17,17 +17,20 @@
 #include "perdure/api/layout.hpp"
 #include "perdure/api/named_tx.hpp"
 #include "perdure/api/pool_base.hpp"
+#include "perdure/engine/snapshots.hpp"
 
 namespace perdure {
 
-/// A transaction in progress. Addresses lie in the pool's mapping; they are not checked here.
+/// A transaction in progress, or a read of a snapshot. Addresses lie in the pool's mapping; they
+/// are not checked here.
 class ErasedTx {
  public:
   explicit ErasedTx(engine::DynamicTransaction& transaction) noexcept
-      : tx_(transaction), read_only_(transaction.in_view()) {}
-  void read_bytes(void* to, const void* from, std::size_t n) { tx_.read_bytes(to, from, n); }
+      : reads_(transaction), update_(transaction.in_view() ? nullptr : &transaction) {}
+  explicit ErasedTx(engine::OpenSnapshot& snapshot) noexcept : reads_(snapshot) {}
+  void read_bytes(void* to, const void* from, std::size_t n) { reads_.read_bytes(to, from, n); }
   [[nodiscard]] std::uint64_t read_word(const std::uint64_t* from) {
-    return tx_.read(*reinterpret_cast<const p<std::uint64_t>*>(from));
+    return reads_.read(*reinterpret_cast<const p<std::uint64_t>*>(from));
   }
   void write_bytes(void* to, const void* from, std::size_t n) {
     changing().write_bytes(to, from, n);
@@ -37,16 +40,16 @@ class ErasedTx {
   }
   [[nodiscard]] std::byte* alloc(std::size_t n) { return changing().alloc(n); }
   void free(void* block) { changing().free(block); }
-  [[nodiscard]] bool read_only() const noexcept { return read_only_; }
+  [[nodiscard]] bool read_only() const noexcept { return update_ == nullptr; }
 
  private:
-  tx& changing() {
-    if (__builtin_expect(read_only_, 0))
+  tx changing() {
+    if (__builtin_expect(read_only(), 0))
       throw error(failure(Code::read_only, "", "a change inside a view", "an update"));
-    return tx_;
+    return tx(*update_);
   }
-  tx tx_;
-  const bool read_only_;
+  rtx reads_;
+  engine::DynamicTransaction* const update_ = nullptr;
 };
 
 /// A pool whose root is a number of bytes with a layout text. Its calls return a Status where
@@ -75,7 +78,10 @@ class ErasedPool : private PoolBase {
   }
   [[nodiscard]] Status checkpoint() { return running_->checkpoint(); }
   [[nodiscard]] Result<Trimmed> trim(std::uint64_t max_bytes) { return running_->trim(max_bytes); }
-  [[nodiscard]] Status close() { return running_->close_unless_read(); }
+  /// Snapshots that are open expire, and the call returns when no thread reads one.
+  [[nodiscard]] Status close();
+  /// As Pool::snapshot().
+  [[nodiscard]] Result<std::shared_ptr<engine::OpenSnapshot>> snapshot(Durability durability);
   [[nodiscard]] Stats stats() { return running_->stats(); }
   /// The open file; the instance's name, a null-terminated literal.
   using PoolBase::file, PoolBase::engine_name;

@@ -440,11 +440,17 @@ void Completions::add(std::uint64_t id, std::function<void(Status)> f) {
 
 CheckReport compare_heap(const pool::OpenPool& file, const std::byte* data,
                          std::vector<std::uint64_t> owned, bool walked) {
-  CheckReport report;
   std::vector<std::uint64_t> allocated;
   auto audit = pool::audit_heap(
       data, file.header(),
       [&](std::uint64_t offset, std::uint64_t) { allocated.push_back(offset); }, &file.medium());
+  return compare_heap(std::move(audit), std::move(allocated), file, std::move(owned), walked);
+}
+
+CheckReport compare_heap(pool::HeapAudit audit, std::vector<std::uint64_t> allocated,
+                         const pool::OpenPool& file, std::vector<std::uint64_t> owned,
+                         bool walked) {
+  CheckReport report;
   report.blocks = audit.blocks;
   report.bytes = audit.bytes;
   report.problems = std::move(audit.problems);

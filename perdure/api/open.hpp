@@ -15,6 +15,7 @@
 #include "perdure/api/pool_base.hpp"
 #include "perdure/engine/engine_info.hpp"
 #include "perdure/pool/catalog.hpp"
+#include "perdure/pool/heap.hpp"
 #include "perdure/pool/open_pool.hpp"
 
 namespace perdure::detail {
@@ -58,5 +59,8 @@ class Completions {
 /// compares them with `owned` (the offsets of the blocks that containers and the catalog own).
 CheckReport compare_heap(const pool::OpenPool& file, const std::byte* data,
                          std::vector<std::uint64_t> owned, bool walked);
+/// The comparison alone, with the result of an audit and the offsets of the blocks that it found.
+CheckReport compare_heap(pool::HeapAudit audit, std::vector<std::uint64_t> allocated,
+                         const pool::OpenPool& file, std::vector<std::uint64_t> owned, bool walked);
 
 }  // namespace perdure::detail

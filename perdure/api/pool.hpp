@@ -175,9 +175,9 @@ class TypedPool : public PoolBase {
   /// Opens a snapshot of the newest state, which can be read for as long as it is needed, while
   /// transactions go on (snapshot.hpp). It contains every transaction that has returned. With the
   /// pipelined order they may not be durable yet; snapshot(durable) waits until they are. The call
-  /// waits for the transactions and views of other threads that are open, as trim() does. Throws
-  /// perdure::error: unsupported where the pool's engine has none, invalid inside a transaction on
-  /// the pool, expired where the memory for snapshots does not last for the opening
+  /// waits for the updates of other threads that are open, and for no view. Throws perdure::error:
+  /// unsupported where the pool's engine has none, invalid inside a transaction on the pool,
+  /// expired where the memory for snapshots does not last for the opening
   /// (ShadowOptions::snapshot_memory); and std::bad_alloc. Thread safety: any thread.
   [[nodiscard]] Snapshot<Root> snapshot(Durability durability = Durability::async) {
     return {this->open_snapshot(durability), root()};
@@ -203,9 +203,12 @@ class TypedPool : public PoolBase {
   bool settle(std::uint64_t n);
 
   /// Audits the heap, walks the root's containers and compares: leaks, double use, broken
-  /// invariants. Whatever the data is, no read leaves the pool. Run it when no thread updates.
-  /// Throws as view(), and std::bad_alloc.
+  /// invariants. Whatever the data is, no read leaves the pool. Where the engine has snapshots and
+  /// the caller is in no transaction on the pool, it checks one (Snapshot::check): other threads
+  /// may update meanwhile. Otherwise run it when no thread updates. Throws as view() and
+  /// snapshot(), and std::bad_alloc.
   [[nodiscard]] CheckReport check() {
+    if (this->can_open_snapshot()) return snapshot().check();
     OwnedBlocks owned;
     view([&](auto& tx, const Root& root) {
       owned = owned_blocks(tx, root, this->data(), this->data_bytes());

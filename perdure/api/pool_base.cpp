@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/api/pool_base.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -8,10 +9,13 @@
 #include "perdure/api/copies.hpp"
 #include "perdure/api/layout.hpp"
 #include "perdure/api/running.hpp"
+#include "perdure/api/snapshot.hpp"
 #include "perdure/api/walk.hpp"
+#include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/engine/snapshots.hpp"
 #include "perdure/pool/catalog.hpp"
+#include "perdure/pool/copy.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/open_pool.hpp"
@@ -138,6 +142,10 @@ std::shared_ptr<engine::OpenSnapshot> PoolBase::open_snapshot(Durability durabil
   return snapshot;
 }
 
+bool PoolBase::can_open_snapshot() {
+  return running_->snapshots() != nullptr && running_->state() == 0 && !running_->inside();
+}
+
 const pool::Header& PoolBase::header() { return running_->file().header(); }
 pool::OpenPool& PoolBase::file() { return running_->file(); }
 const std::byte* PoolBase::data() { return running_->file().view(); }
@@ -195,18 +203,67 @@ void PoolBase::move_root(std::byte* root, std::uint64_t bytes) {
 }
 std::uint64_t PoolBase::data_bytes() { return running_->file().data_bytes(); }
 
-void PoolBase::own_catalog(OwnedBlocks& owned, const pool::ReadBytes& read) {
-  const auto catalog = pool::read_catalog(file().path(), header(), data(), read);
+namespace {
+void add_catalog_blocks(OwnedBlocks& owned, const pool::OpenPool& file,
+                        const pool::ReadBytes& read) {
+  const auto catalog = pool::read_catalog(file.path(), file.header_now(), file.view(), read);
   if (catalog.ok())
     owned.offsets.insert(owned.offsets.end(), catalog->blocks.begin(), catalog->blocks.end());
   else
     owned.problems.push_back(catalog.status().message());
 }
+void add_problems(CheckReport& report, OwnedBlocks& owned) {
+  report.problems.insert(report.problems.end(), owned.problems.begin(), owned.problems.end());
+}
+}  // namespace
+
+void PoolBase::own_catalog(OwnedBlocks& owned, const pool::ReadBytes& read) {
+  add_catalog_blocks(owned, file(), read);
+}
+detail::SnapshotData detail::data_of(engine::OpenSnapshot& snapshot) {
+  return {snapshot.file().view(), snapshot.file().data_bytes()};
+}
+CheckReport detail::compare_heap(engine::OpenSnapshot& snapshot, OwnedBlocks owned) {
+  const pool::OpenPool& file = snapshot.file();
+  rtx tx(snapshot);
+  add_catalog_blocks(owned, file, [&](void* to, const std::byte* from, std::size_t n) {
+    tx.read_bytes(to, from, n);
+  });
+  std::vector<std::uint64_t> allocated;
+  pool::HeapAudit heap =
+      snapshot.audit([&](const pool::HeapOp& block) { allocated.push_back(block.offset); });
+  CheckReport report = compare_heap(std::move(heap), std::move(allocated), file,
+                                    std::move(owned.offsets), owned.whole);
+  add_problems(report, owned);
+  snapshot.must_be_sound();
+  return report;
+}
 
 CheckReport PoolBase::compare(OwnedBlocks owned) {
   CheckReport report = detail::compare_heap(file(), data(), std::move(owned.offsets), owned.whole);
-  report.problems.insert(report.problems.end(), owned.problems.begin(), owned.problems.end());
+  add_problems(report, owned);
   return report;
+}
+
+void detail::copy_to(engine::OpenSnapshot& snapshot, const std::string& path,
+                     const CopyProgress& progress) {
+  base::ensure_thread_slot().or_throw();  // the new file's medium counts by thread
+  const pool::OpenPool& file = snapshot.file();
+  pool::PoolState state;
+  state.id = snapshot.id();
+  const pool::HeapAudit heap =
+      snapshot.audit([&](const pool::HeapOp& block) { state.blocks.push_back(block); });
+  if (!heap.problems.empty())
+    throw error(failure(Code::corrupt, file.path(), heap.problems.front(), {},
+                        "see check(); nothing was copied"));
+  std::sort(state.blocks.begin(), state.blocks.end(),
+            [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  state.read = [&](void* to, std::uint64_t offset, std::uint64_t n) {
+    snapshot.read_words(static_cast<std::uint64_t*>(to),
+                        reinterpret_cast<const std::uint64_t*>(file.view() + offset), n / 8);
+  };
+  state.must_be_sound = [&] { snapshot.must_be_sound(); };
+  pool::copy_pool(file, path, state, progress).or_throw();
 }
 
 void PoolBase::shut() noexcept {

@@ -185,6 +185,8 @@ class PoolBase {
   /// Opens a snapshot, and waits for its durability unless that is `async`. Throws as
   /// Pool::snapshot().
   [[nodiscard]] std::shared_ptr<engine::OpenSnapshot> open_snapshot(Durability durability);
+  /// Whether open_snapshot() would be refused neither for the engine nor for the caller.
+  [[nodiscard]] bool can_open_snapshot();
   /// The receipts' pool.
   [[nodiscard]] detail::DurabilitySource* source() const noexcept { return running_.get(); }
 

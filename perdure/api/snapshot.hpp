@@ -5,13 +5,18 @@
 // Thread safety: a value; one snapshot may be read by any number of threads at once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "perdure/api/leaving.hpp"
 #include "perdure/api/named_tx.hpp"
+#include "perdure/api/options.hpp"
+#include "perdure/api/walk.hpp"
 #include "perdure/engine/snapshots.hpp"
 
 namespace perdure {
@@ -32,6 +37,22 @@ class SnapshotReader {
  private:
   engine::OpenSnapshot& snapshot_;
 };
+
+/// The data region of a snapshot's pool, while the snapshot is read.
+struct SnapshotData {
+  const std::byte* data;
+  std::uint64_t bytes;
+};
+[[nodiscard]] SnapshotData data_of(engine::OpenSnapshot& snapshot);
+/// The heap's part of a snapshot's check(): adds what the catalog owns to `owned`, and compares it
+/// with the blocks that were allocated in the state. Throws error(expired, closed, poisoned), and
+/// std::bad_alloc.
+[[nodiscard]] CheckReport compare_heap(engine::OpenSnapshot& snapshot, OwnedBlocks owned);
+
+/// Told how far a copy is: bytes that are copied, and bytes in all.
+using CopyProgress = std::function<void(std::uint64_t done, std::uint64_t bytes)>;
+/// Snapshot::copy_to.
+void copy_to(engine::OpenSnapshot& snapshot, const std::string& path, const CopyProgress& progress);
 
 }  // namespace detail
 
@@ -80,6 +101,32 @@ class Snapshot {
       snapshot->must_be_sound();
       return value;
     }
+  }
+
+  /// Audits the heap, walks the root's containers and compares, as Pool::check(): of this state,
+  /// exactly, while transactions go on. Of the heap's own structures it audits those of the moment.
+  /// Transactions that need a new span of blocks, or a block of a chunk or more, may wait for some
+  /// hundred structures to be read. Throws as view(), and std::bad_alloc.
+  [[nodiscard]] CheckReport check() const {
+    const std::shared_ptr<engine::OpenSnapshot> snapshot = snapshot_;
+    const detail::SnapshotReader inside(*snapshot);
+    rtx tx(*snapshot);
+    const detail::SnapshotData of = detail::data_of(*snapshot);
+    return detail::compare_heap(*snapshot, owned_blocks(tx, *root_, of.data, of.bytes));
+  }
+
+  /// Writes the state as a pool file of its own, while transactions go on: a backup that can be
+  /// opened as it is. The file gets its name when it is whole and durable, and replaces none. It
+  /// has the pool's log size, limit, engine and layout, takes disk space for the blocks that are
+  /// allocated, and has a uuid of its own. It is mapped at the pool's address, so one process can't
+  /// have both open at once. `progress` is called now and then; what it throws ends the copy.
+  /// Memory: about 100 bytes per allocated block. Throws perdure::error: `exists` where there is a
+  /// file of that name, `full`, `io`, `busy`, `corrupt` where the heap contradicts itself,
+  /// `too_many_threads`, and what view() throws; and std::bad_alloc. No file is left then.
+  void copy_to(const std::string& path, const detail::CopyProgress& progress = {}) const {
+    const std::shared_ptr<engine::OpenSnapshot> snapshot = snapshot_;
+    const detail::SnapshotReader inside(*snapshot);
+    detail::copy_to(*snapshot, path, progress);
   }
 
  private:

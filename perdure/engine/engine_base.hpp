@@ -193,7 +193,7 @@ class HeapOps {
   /// memory that was data: of blocks freed since other transactions began. No orec would invalidate
   /// transactions that still read it, and no owner would delay one that has stored to it and will
   /// restore its old value. So this transaction owns the bitmap's lines, as if it had stored the
-  /// zeros.
+  /// zeros; will_zero(from, bytes), if `tm` has it, is told of them.
   template <class Tm>
   pool::HeapOp allocate(pool::Heap& heap, std::uint64_t bytes, Tm& tm, const std::byte* view,
                         const pool::Directory& directory) {
@@ -212,6 +212,13 @@ class HeapOps {
         try {
           for (std::uint64_t at = 0; at < info.first; at += 64)
             tm.own(word(chunk * pool::chunk_bytes + at));
+          // Another transaction may have made the span before these lines were owned: it applies
+          // its ops first, so they are a bitmap by now, and no data.
+          if constexpr (requires { tm.will_zero(word(0), info.first); })
+            // mutant: snapshot-span-made-meanwhile
+            if (__atomic_load_n(word(directory.word(chunk)), __ATOMIC_ACQUIRE) !=
+                pool::span_word(op.cls).bits)
+              tm.will_zero(word(chunk * pool::chunk_bytes), info.first);
         } catch (...) {
           take_back_last(heap);
           throw;

@@ -29,6 +29,7 @@ struct EngineInfo {
   bool (*limits_shadow)(const Config&) = nullptr;
   /// It keeps to Config::max_resident.
   bool limits_resident = false;
+  bool has_snapshots = false;   ///< snapshots.hpp
   bool pipelined_only = false;  ///< it can't open a pool of the strict order
   bool strict_only = false;     ///< it can't open a pool of the pipelined order
   bool keeps_data = true;       ///< false: what transactions store is gone when the pool is closed
@@ -83,6 +84,7 @@ EngineInfo entry_of(const InstanceName& n) {
   if constexpr (requires(const Config& c) { E::limits_shadow(c); })
     e.limits_shadow = &E::limits_shadow;
   if constexpr (requires { E::limits_resident; }) e.limits_resident = E::limits_resident;
+  if constexpr (requires(E& engine) { engine.snapshots(); }) e.has_snapshots = true;
   if constexpr (requires { E::pipelined_only; }) e.pipelined_only = E::pipelined_only;
   if constexpr (requires { E::strict_only; }) e.strict_only = E::strict_only;
   if constexpr (requires { E::keeps_data; }) e.keeps_data = E::keeps_data;

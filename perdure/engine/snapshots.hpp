@@ -7,10 +7,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "perdure/base/status.hpp"
 #include "perdure/engine/any_engine.hpp"
+
+namespace perdure::pool {
+class OpenPool;
+struct HeapAudit;
+struct HeapOp;
+}  // namespace perdure::pool
 
 namespace perdure::engine {
 
@@ -29,6 +36,13 @@ class OpenSnapshot : public DynamicReads {
   virtual void enter() = 0;
   /// Ends it.
   virtual void leave() noexcept = 0;
+  /// Audits the heap beside transactions (pool::audit_heap_beside), and calls each_block(op) for
+  /// each block that was allocated in the state, with an op that allocates it; the audit counts
+  /// these. Called between enter() and leave(). Throws error(expired) and std::bad_alloc.
+  [[nodiscard]] virtual pool::HeapAudit audit(
+      const std::function<void(const pool::HeapOp&)>& each_block) = 0;
+  /// The pool's file, to be used between enter() and leave().
+  [[nodiscard]] virtual pool::OpenPool& file() noexcept = 0;
   /// Called at the end of a read that has seen what it wanted: throws error(poisoned) where the
   /// medium has failed.
   virtual void must_be_sound() const = 0;
@@ -39,8 +53,8 @@ class Snapshots {
  public:
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
-  /// Opens a snapshot of the newest state. Waits for the transactions and views of other threads
-  /// that are open at the call, and stops none. REQUIRES: the caller is in no transaction on the
+  /// Opens a snapshot of the newest state. Waits for the updates of other threads that are open at
+  /// the call, and stops none. REQUIRES: the caller is in no transaction on the
   /// pool. Errors: `expired` where a snapshot's memory does not last for the opening, and why the
   /// pool refuses work. Throws std::bad_alloc.
   [[nodiscard]] virtual Result<std::shared_ptr<OpenSnapshot>> open() = 0;

@@ -72,6 +72,8 @@ Status plan_data(const OpenFile& how, const Identity& who, Plan& plan) {
   return {};
 }
 
+}  // namespace
+
 Status fresh_uuid(std::uint8_t (&uuid)[16], std::uint64_t seed) {
   std::size_t done = 0;
   if (seed != 0) {
@@ -90,6 +92,8 @@ Status fresh_uuid(std::uint8_t (&uuid)[16], std::uint64_t seed) {
   return {};
 }
 
+namespace {
+
 void store_zeros(medium::Medium& medium, std::uint64_t offset, std::uint64_t n) {
   const std::vector<std::byte> zeros(std::min<std::uint64_t>(n, 1 << 20));
   for (std::uint64_t done = 0; done < n; done += zeros.size()) {
@@ -98,36 +102,6 @@ void store_zeros(medium::Medium& medium, std::uint64_t offset, std::uint64_t n) 
     medium.flush(offset + done, step);
   }
 }
-
-// The data region of a pool under creation, through its medium. Each store is also flushed, and the
-// caller fences at the end. Used by one thread.
-class NewDataRegion final : public HeapTarget {
- public:
-  NewDataRegion(medium::Medium& medium, std::uint64_t log_bytes) noexcept
-      : medium_(medium), log_bytes_(log_bytes) {}
-  [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
-    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(medium_.at(log_bytes_ + offset)),
-                           __ATOMIC_RELAXED);
-  }
-  void store(std::uint64_t offset, std::uint64_t value) override {
-    medium_.store(log_bytes_ + offset, &value, sizeof value);
-    medium_.flush(log_bytes_ + offset, sizeof value);
-  }
-  void set_bits(std::uint64_t offset, std::uint64_t mask) override {
-    store(offset, load(offset) | mask);
-  }
-  void clear_bits(std::uint64_t offset, std::uint64_t mask) override {
-    store(offset, load(offset) & ~mask);
-  }
-  [[nodiscard]] bool replay() const noexcept override { return true; }
-  // Until the caller writes the header this is no pool, and no crash can reveal the order in which
-  // the data region was made.
-  void fence(std::uint64_t, std::uint64_t) override {}
-
- private:
-  medium::Medium& medium_;
-  std::uint64_t log_bytes_;
-};
 
 // Rewrites a message about the file under its working name for a user that knows only the pool's.
 Status under_its_name(const Status& s, const std::string& working, const std::string& name) {
@@ -373,6 +347,14 @@ bool empty_file(int fd) noexcept {
 Result<NewFile> create_file(const OpenFile& how, const Identity& who, const FileLock* empty) {
   const auto plan = plan_pool(how, who);
   if (!plan.ok()) return plan.status();
+  return create_file(how, *plan, empty, [&](medium::Medium& medium, AddressRange& space) {
+    return format_pool(medium, *plan, how, who, true, space);
+  });
+}
+
+Result<NewFile> create_file(
+    const OpenFile& how, const Plan& plan, const FileLock* empty,
+    const std::function<Status(medium::Medium& medium, AddressRange& space)>& format) {
   const auto path = path_to_create(how.path);
   if (!path.ok()) return path.status();
   const std::string lock_path = working_path(*path), working = lock_path + ".pool";
@@ -408,21 +390,23 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     m.create = true;
     m.sparse = true;
     m.direct = how.direct;
-    m.log_bytes = plan->log_bytes;
-    m.data_bytes = plan->data_bytes;
-    m.max_data_bytes = plan->data_bytes;
+    m.log_bytes = plan.log_bytes;
+    m.data_bytes = plan.data_bytes;
+    m.max_data_bytes = plan.data_bytes;
     m.delays = how.delays;
     cleaner.file_made = true;
     auto medium = medium::open_medium(m);
     if (!medium.ok()) return under_its_name(medium.status(), working, how.path);
     NewFile made;
-    if (Status s = format_pool(**medium, *plan, how, who, true, made.space); !s.ok())
+    if (Status s = format(**medium, made.space); !s.ok())
       return under_its_name(s, working, how.path);
     // Unmapped and closed: the pool is opened again under its name, as at every later opening.
     medium->reset();
 
     auto lock = FileLock::acquire(working, FileLock::Mode::write, how.path);
     if (!lock.ok()) return lock.status();
+    if (how.mode != 0 && ::fchmod(lock->fd(), how.mode) != 0)
+      return system_failure(how.path, "fchmod", errno);
     if (empty != nullptr) {
       if (Status s = take_rights(*empty, *lock, how.path); !s.ok()) return s;
       if (Status s = look_for_others(taken); !s.ok()) return s;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "perdure/base/status.hpp"
@@ -53,6 +54,46 @@ struct NewFile {
 };
 Result<NewFile> create_file(const OpenFile& how, const Identity& who,
                             const FileLock* empty = nullptr);
+/// The same, where `format` makes the new medium, which is zero, a pool of these sizes, durably,
+/// and its header last. What it throws leaves no file.
+Result<NewFile> create_file(
+    const OpenFile& how, const Plan& plan, const FileLock* empty,
+    const std::function<Status(medium::Medium& medium, AddressRange& space)>& format);
+/// A new pool's uuid: derived from the seed, or random if it is 0.
+Status fresh_uuid(std::uint8_t (&uuid)[16], std::uint64_t seed);
+
+/// The data region of a pool under creation, through its medium, which is flushed at each store.
+/// The caller fences at the end. Used by one thread.
+class NewDataRegion final : public HeapTarget {
+ public:
+  NewDataRegion(medium::Medium& medium, std::uint64_t log_bytes) noexcept
+      : medium_(medium), log_bytes_(log_bytes) {}
+  [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(medium_.at(log_bytes_ + offset)),
+                           __ATOMIC_RELAXED);
+  }
+  void store(std::uint64_t offset, std::uint64_t value) override {
+    store(offset, &value, sizeof value);
+  }
+  void store(std::uint64_t offset, const void* from, std::uint64_t n) {
+    medium_.store(log_bytes_ + offset, from, n);
+    medium_.flush(log_bytes_ + offset, n);
+  }
+  void set_bits(std::uint64_t offset, std::uint64_t mask) override {
+    store(offset, load(offset) | mask);
+  }
+  void clear_bits(std::uint64_t offset, std::uint64_t mask) override {
+    store(offset, load(offset) & ~mask);
+  }
+  [[nodiscard]] bool replay() const noexcept override { return true; }
+  // Until the caller writes the header this is no pool, and no crash can reveal the order in which
+  // the data region was made.
+  void fence(std::uint64_t, std::uint64_t) override {}
+
+ private:
+  medium::Medium& medium_;
+  std::uint64_t log_bytes_;
+};
 /// The names in the folder of `path` are durable when this returns ok.
 Status sync_folder(const std::string& path);
 

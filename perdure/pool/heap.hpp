@@ -224,5 +224,15 @@ HeapAudit audit_heap(
     const std::byte* data, const Header& header,
     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block = {},
     const medium::Medium* medium = nullptr);
+/// The same of an open pool's view while transactions run. Each structure is read at one moment of
+/// the call, and each block's bit: those of transactions that run may be in the result or not. What
+/// only a pool at rest has is not compared: the root's block, and the sum of all blocks. Heap ops
+/// that make or dissolve a structure wait while the words of some others are read. `bits` returns
+/// the bitmap's word at an offset. It must know which of them are data: the chunks of a span
+/// without blocks may have been reserved, and stored to, by a transaction that has not committed.
+/// each_block() is given the op that allocates the block.
+HeapAudit audit_heap_beside(const OpenPool& pool,
+                            const std::function<std::uint64_t(std::uint64_t offset)>& bits,
+                            const std::function<void(const HeapOp&)>& each_block);
 
 }  // namespace perdure::pool

@@ -99,9 +99,11 @@ void store_words(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, Chu
 
 }  // namespace
 
+std::unique_lock<std::mutex> lock_directory() {
+  return std::unique_lock<std::mutex>(directory_lock().mutex);
+}
 std::unique_lock<std::mutex> lock_directory(const HeapTarget& target) {
-  return target.replay() ? std::unique_lock<std::mutex>()
-                         : std::unique_lock<std::mutex>(directory_lock().mutex);
+  return target.replay() ? std::unique_lock<std::mutex>() : lock_directory();
 }
 
 void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls,

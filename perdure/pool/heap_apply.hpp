@@ -32,6 +32,8 @@ namespace perdure::pool {
 namespace detail {
 /// Serializes changes of directory words in targets of several threads. There is one mutex for the
 /// process, because such changes are rare.
+std::unique_lock<std::mutex> lock_directory();
+/// The same, where several threads use the target.
 std::unique_lock<std::mutex> lock_directory(const HeapTarget& target);
 /// The slow paths; the caller holds the lock.
 void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls,

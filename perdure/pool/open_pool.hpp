@@ -57,6 +57,8 @@ struct OpenFile {
   std::string medium = "auto";  ///< see medium::OpenMedium
   bool direct = true;
   medium::Delays delays;
+  /// creation: the permission bits of the file's mode; 0: as the process's umask says
+  std::uint32_t mode = 0;
   /// creation: the requested view address (tests); 0: a free slot is chosen
   std::uint64_t base = 0;
   /// creation: the uuid is derived from this (tests: a pool that is the same in every run); 0:
@@ -127,6 +129,13 @@ class OpenPool {
     root_offset_ = offset;
     root_bytes_ = bytes;
   }
+  /// The header as it is; other threads may be changing it (grow(), publish()). Thread safe.
+  [[nodiscard]] Header header_now() const;
+  /// The header that close_clean(id) would write now, except the bytes in blocks. Thread safe.
+  [[nodiscard]] Header header_of_clean_close(std::uint64_t id) const;
+  /// Who may read and write the pool's file: the permission bits of its mode; 0 where it is no
+  /// regular file.
+  [[nodiscard]] std::uint32_t file_mode() const noexcept;
   /// Under the header's lock (grow() takes it too): calls change(header) and writes both copies
   /// (HEADER-1). What the caller made durable before the call is durable before the header. Thread
   /// safe.
@@ -208,6 +217,7 @@ class OpenPool {
                                                        const Identity& who);
   Status plan_raise(const OpenFile& how);
   Status with_feature(Feature feature, const std::function<void(Header&)>& change);
+  void say_clean(Header& h, std::uint64_t id) const;
   Status map_data(std::uint64_t from, std::uint64_t to);
   Status copy_data(std::uint64_t from, std::uint64_t to);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A session: from mapping the view to the clean close. See pool_file.hpp.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -66,6 +68,11 @@ Status OpenPool::with_feature(Feature feature, const std::function<void(Header&)
     header_.sequence = sequence;
   }
   return s;
+}
+
+Header OpenPool::header_now() const {
+  const std::lock_guard guard(header_mutex_);
+  return header_;
 }
 
 bool OpenPool::has_feature(Feature feature) const {
@@ -206,16 +213,32 @@ Status OpenPool::grow(std::uint64_t wanted) {
   return {};
 }
 
+void OpenPool::say_clean(Header& h, std::uint64_t id) const {
+  h.checkpoint_id = id;
+  h.clean = 1;
+  std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
+  if (said_ && !field_names_.empty() && !has_field_names(h, field_names_))
+    set_field_names(h, field_names_);
+  if (said_ && !layout_.empty() && pool::has_feature(h, Feature::catalog_root))
+    set_layout(h, layout_);
+}
+
+Header OpenPool::header_of_clean_close(std::uint64_t id) const {
+  Header h = header_now();
+  say_clean(h, id);
+  return h;
+}
+
+std::uint32_t OpenPool::file_mode() const noexcept {
+  struct stat st = {};
+  if (lock_.fd() < 0 || ::fstat(lock_.fd(), &st) != 0 || !S_ISREG(st.st_mode)) return 0;
+  return st.st_mode & 0777;
+}
+
 Status OpenPool::close_clean(std::uint64_t id) {
   return publish([&](Header& h) {
-    h.checkpoint_id = id;
-    h.clean = 1;
-    std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
+    say_clean(h, id);
     if (heap_) h.heap_used = heap_->used_bytes();
-    if (said_ && !field_names_.empty() && !has_field_names(h, field_names_))
-      set_field_names(h, field_names_);
-    if (said_ && !layout_.empty() && pool::has_feature(h, Feature::catalog_root))
-      set_layout(h, layout_);
   });
 }
 

@@ -27,7 +27,7 @@ struct GlobalLock {
   struct Shared {
     explicit Shared(std::uint64_t start) : domain(start) {}
     /// Returns when no update is open, or the one that was has ended.
-    void wait_for_update() noexcept { const std::lock_guard wait(writer); }
+    void wait_for_updates() noexcept { const std::lock_guard wait(writer); }
     /// Whether no update is open. One that begins later sees what happened before the call.
     [[nodiscard]] bool no_update() const noexcept {
       heavy_fence();

@@ -86,6 +86,9 @@ class OrecShared {
   void grant_view(int me);
   /// Ends an irrevocable transaction's hold on `change`; afterwards there is no bias.
   void end_irrevocable();
+  /// tm::knows_updates.
+  void wait_for_updates() noexcept { domain.wait_for_updates(); }
+  [[nodiscard]] bool no_update() const noexcept { return domain.no_update(); }
 
   Domain domain;
   alignas(128) std::atomic<std::uint64_t> bias{bias_none};  ///< none, shared, changing, or slot + 1
@@ -161,13 +164,16 @@ class OrecTransactionBase {
   };
   // Only the owner stores to `active`.
   [[gnu::always_inline]] void leave() noexcept {
-    // even; pairs with the waits in set_bias(), begin_slow() and copy_beside()
-    slot_.end(slot_.active.load(std::memory_order_relaxed) + 1);
+    // even, the next multiple of 4; pairs with the waits in set_bias(), begin_slow(), copy_beside()
+    // and wait_for_updates()
+    slot_.end((slot_.active.load(std::memory_order_relaxed) | 3) + 1);
   }
-  [[gnu::always_inline]] void enter() noexcept {
+  [[gnu::always_inline]] void enter(bool update) noexcept {
     // odd
-    slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    // pairs with the heavy fences in keep_others_out() and copy_beside()
+    slot_.active.store(
+        slot_.active.load(std::memory_order_relaxed) + (update ? Slot::in_update : Slot::in_view),
+        std::memory_order_relaxed);
+    // pairs with the heavy fences in keep_others_out(), copy_beside() and wait_for_updates()
     light_fence();
   }
   // The attempts to copy a batch beside a bias, before the bias is revoked.
@@ -279,7 +285,7 @@ struct OrecTm {
     void begin(bool update) {
       update_ = update;
       if (__builtin_expect(failures_ >= irrevocable_after, 0)) return begin_slow(update, true);
-      enter();
+      enter(update);
       // pairs with set_bias()'s release
       const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);
       if (__builtin_expect(bias == me_, 1)) {
@@ -361,7 +367,7 @@ struct OrecTm {
       Slot& slot = slot_;  // loaded once: the fence below is a barrier for the compiler
       const std::uint64_t even = slot.active.load(std::memory_order_relaxed);
       if (__builtin_expect(even % 2 != 0, 0)) return false;
-      slot.active.store(even + 1, std::memory_order_relaxed);
+      slot.active.store(even + Slot::in_view, std::memory_order_relaxed);
       if constexpr (under_thread_sanitizer)
         light_fence();
       else

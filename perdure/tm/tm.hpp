@@ -39,12 +39,19 @@ inline constexpr std::uint64_t no_id = ~std::uint64_t{0};
 
 /// What one thread shows to the other threads.
 struct alignas(128) Slot {
-  std::atomic<std::uint64_t> active{0};       ///< odd inside a transaction
+  std::atomic<std::uint64_t> active{0};       ///< odd inside a transaction; OrecTm: in_view, too
   std::atomic<std::uint64_t> grant{0};        ///< not 0: the thread's views may be direct (GRANT-1)
   std::atomic<std::uint64_t> views{0};        ///< direct views that have ended; the thread's own
   std::atomic<std::uint64_t> pending{no_id};  ///< while committing: a lower bound of its id
   std::atomic<std::uint64_t> rollbacks{0};    ///< transactions that were rolled back (BESIDE-3)
   Waiters waiters;                            ///< threads that wait for its transaction's end
+
+  /// OrecTm: `active` is a multiple of 4 outside, 1 more inside an update, 3 more inside a view.
+  static constexpr std::uint64_t in_update = 1, in_view = 3;
+  /// Whether it is inside an update, in OrecTm.
+  [[nodiscard]] static constexpr bool updates(std::uint64_t active) noexcept {
+    return active % 4 == in_update;
+  }
 
   /// Called by the slot's thread: its transaction has ended, or has not begun after all. `even` is
   /// the next value of `active`.
@@ -64,7 +71,16 @@ struct alignas(128) Slot {
   /// another does not delay it for longer than one of them.
   void wait_for_an_end() noexcept {
     const std::uint64_t seen = active.load(std::memory_order_acquire);  // pairs with end()
-    if (seen % 2 == 0) return;
+    if (seen % 2 != 0) wait_while(seen);
+  }
+  /// The same, in OrecTm, where views are not waited for.
+  void wait_for_an_update() noexcept {
+    const std::uint64_t seen = active.load(std::memory_order_acquire);  // pairs with end()
+    if (updates(seen)) wait_while(seen);
+  }
+
+ private:
+  void wait_while(std::uint64_t seen) noexcept {
     // pairs with the release in end()
     waiters.wait([this, seen] { return active.load(std::memory_order_acquire) != seen; });
   }
@@ -146,17 +162,22 @@ class Domain {
     });
   }
 
-  /// Returns whether every slot is between transactions. What begins later sees what happened
-  /// before
-  /// the call.
-  [[nodiscard]] bool all_outside() const noexcept {
+  /// OrecTm: waits for the end of each update that is open at the call. One that begins later sees
+  /// what happened before the call. REQUIRES: the caller is in no update.
+  void wait_for_updates() noexcept {
     heavy_fence();  // pairs with the light fence of a begin
-    bool outside = true;
-    each([&outside](int, const Slot& s) {
+    each([this](int i, const Slot&) { slots[i].wait_for_an_update(); });
+  }
+  /// OrecTm: returns whether no update is open, without waiting. One that begins later sees what
+  /// happened before the call.
+  [[nodiscard]] bool no_update() const noexcept {
+    heavy_fence();  // pairs with the light fence of a begin
+    bool none = true;
+    each([&none](int, const Slot& s) {
       // pairs with the release in end()
-      outside &= s.active.load(std::memory_order_acquire) % 2 == 0;
+      none &= !Slot::updates(s.active.load(std::memory_order_acquire));
     });
-    return outside;
+    return none;
   }
 
   /// Takes every grant back; a view that sees its own no more begins as a transaction does.
@@ -388,26 +409,15 @@ template <class Transaction, class F>
     return f(), true;
 }
 
-/// Waits for the end of each update of another thread that is open at the call; one that begins
-/// later sees what happened before the call. It waits for open views, too, where the TM does not
-/// tell them apart. REQUIRES: the caller is in no transaction.
+/// It knows its open updates, and tells them from views. Shared has wait_for_updates(), which waits
+/// for the end of each update of another thread that is open at the call, where the caller is in
+/// none, and no_update(), which returns whether none is, without waiting. An update that begins
+/// later sees what happened before the call.
 template <class M>
-void wait_for_updates(typename M::Shared& shared, int me) noexcept {
-  if constexpr (requires { shared.wait_for_update(); })
-    shared.wait_for_update();
-  else
-    shared.domain.wait_for_open(me);
-}
-
-/// Returns whether no update is open, without waiting; no also where a view is that the TM does not
-/// tell from one. An update that begins later sees what happened before the call.
-template <class M>
-[[nodiscard]] bool no_update_open(typename M::Shared& shared) noexcept {
-  if constexpr (requires { shared.no_update(); })
-    return shared.no_update();
-  else
-    return shared.domain.all_outside();
-}
+concept knows_updates = requires(typename M::Shared& shared) {
+  { shared.wait_for_updates() };
+  { shared.no_update() } -> std::same_as<bool>;
+};
 
 /// It may begin and end views by a shorter path (OrecTm).
 template <class Transaction>

@@ -3,7 +3,8 @@
 // Snapshots under threads that a seed schedules, with switching points between all steps of the
 // protocol (snapshot_point): stores, rollbacks, heap ops and checkpoints of some threads, while
 // another opens, reads and closes snapshots. What each read finds is compared with the model: the
-// state that the transactions up to the snapshot's id make (SNAP-1 to SNAP-6).
+// state that the transactions up to the snapshot's id make, and the blocks that were allocated in
+// it with those that its fields lead to (SNAP-1 to SNAP-7).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -152,6 +153,9 @@ class Reader {
             seen.whole &= tx.read(block[i]) == content(tag, i);
         }
       });
+      if (random_() % 8 == 0)
+        for (const std::string& problem : snapshot.check().problems)
+          outcome_.wrong = "a snapshot of id " + std::to_string(seen.id) + ": " + problem;
     } catch (const error& e) {
       if (e.code() != Code::expired || !snapshot.expired()) outcome_.wrong = e.what();
       ++outcome_.expired;
@@ -241,9 +245,7 @@ Outcome run(const EngineInfo& e, const Configuration& configuration, const Run& 
 
 class SnapshotsUnderThreads : public EngineTest {};
 std::vector<EngineInfo> with_snapshots() {
-  return engines_that([](const EngineInfo& e) {
-    return e.name == "shadow" || e.name == "shadow/stm" || e.name == "shadow/global_lock";
-  });
+  return engines_that([](const EngineInfo& e) { return e.has_snapshots; });
 }
 ENGINE_SUITE(SnapshotsUnderThreads, with_snapshots);
 

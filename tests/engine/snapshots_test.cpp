@@ -72,9 +72,7 @@ class SnapshotsTest : public EngineTest {
   std::string path_ = scratch_.path();
 };
 std::vector<EngineInfo> with_snapshots() {
-  return engines_that([](const EngineInfo& e) {
-    return e.name == "shadow" || e.name == "shadow/stm" || e.name == "shadow/global_lock";
-  });
+  return engines_that([](const EngineInfo& e) { return e.has_snapshots; });
 }
 ENGINE_SUITE(SnapshotsTest, with_snapshots);
 
@@ -503,6 +501,66 @@ TEST_P(SnapshotsTest, LeaveTheirMemoryToTheTransactionsThatUseIt) {
     (void)pool.snapshot();
     return pool.stats().snapshot_bytes == 0;
   }));
+}
+
+// A transaction leaves out a line of which its snapshots have what they need. When these are gone,
+// what was saved of the line may be used again, and a later store finds nothing of it.
+TEST_P(SnapshotsTest, HaveNothingOfATransactionThatOutlivesAnOlderSnapshot) {
+  using engine::shadow::Versions;
+  Options o = options();
+  o.engine_options = ShadowOptions{.snapshot_memory = 64 << 10};
+  static_assert((64 << 10) / Versions::chunk_bytes == 4);
+  auto pool = open(o);
+  const auto store = [](auto& tx, Root& r, std::size_t from, std::size_t to, std::uint64_t value) {
+    for (std::size_t i = from; i < to; ++i) tx(r.line[8 * i]) = value;
+  };
+  std::optional<Snapshot<Root>> old(pool.snapshot());
+  // Line 0 is in the first chunk, which this thread then leaves for the second one.
+  pool.update([&](auto& tx, Root& r) { store(tx, r, 0, 1, 1); });
+  constexpr std::size_t filled = Versions::chunk_entries + 10;
+  pool.update([&](auto& tx, Root& r) { store(tx, r, 1, filled, 1); });
+  std::optional<Snapshot<Root>> made;
+  std::thread opener;
+  struct Oops {};
+  EXPECT_THROW(pool.update([&](auto& tx, Root& r) {
+    store(tx, r, 0, 1, 100);
+    old.reset();
+    opener = std::thread([&] { made.emplace(pool.snapshot()); });
+    EXPECT_TRUE(comes([&] { return pool.stats().snapshots == 1; }));
+    // The second, third and fourth chunk, and one entry of the first one.
+    store(tx, r, filled, filled + 3 * Versions::chunk_entries - 9, 5);
+    store(tx, r, 0, 1, 200);
+    throw Oops();
+  }),
+               Oops);
+  opener.join();
+  ASSERT_FALSE(made->expired());
+  EXPECT_EQ(made->view([](auto& tx, const Root& r) { return tx(r.line[0]); }), 1U);
+}
+
+// A view may last as long as it likes.
+TEST_P(SnapshotsTest, AreOpenedBesideLongViews) {
+  auto pool = open();
+  set(pool, 1);
+  // A thread's first view begins in another way than its later ones.
+  for (const int last : {1, 2}) {
+    std::mutex mutex;
+    std::unique_lock held(mutex);
+    std::atomic<int> inside{0};
+    std::thread viewer([&] {
+      for (int i = 1; i <= last; ++i)
+        pool.view([&](auto& tx, const Root& r) {
+          EXPECT_EQ(tx(r.count), 1U);
+          inside = i;
+          if (i < last) return;
+          const std::lock_guard wait(mutex);
+        });
+    });
+    EXPECT_TRUE(comes([&] { return inside == last; }));
+    EXPECT_EQ(count_of(pool.snapshot()), 1U);
+    held.unlock();
+    viewer.join();
+  }
 }
 
 // The thread that ends the last handle may hold what a transaction waits for.

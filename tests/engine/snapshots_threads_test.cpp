@@ -31,9 +31,7 @@ struct Root {
 
 class SnapshotsOfFreeThreads : public EngineTest {};
 std::vector<EngineInfo> with_snapshots() {
-  return engines_that([](const EngineInfo& e) {
-    return e.name == "shadow" || e.name == "shadow/stm" || e.name == "shadow/global_lock";
-  });
+  return engines_that([](const EngineInfo& e) { return e.has_snapshots; });
 }
 ENGINE_SUITE(SnapshotsOfFreeThreads, with_snapshots);
 

@@ -55,6 +55,7 @@ PROGRAMS = {
     "shared_ring": ("engine_shared_ring_test", [*GTEST]),
     "snapshots": ("crash_snapshots_test", [*GTEST]),
     "snapshots_engine": ("engine_snapshots_test", [*GTEST]),
+    "snapshots_checks": ("engine_snapshots_checks_test", [*GTEST]),
     "versions": ("engine_versions_test", [*GTEST]),
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <thread>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace perdure::engine::shadow {
@@ -45,6 +47,8 @@ class OpenSnapshots::One final : public OpenSnapshot {
       to += now, a += now, n -= now;
     }
   }
+  pool::HeapAudit audit(const std::function<void(const pool::HeapOp&)>& each_block) override;
+  pool::OpenPool& file() noexcept override { return all_->core_.file; }
   [[nodiscard]] Status why_expired() const {
     if (all_->ended_.load(std::memory_order_acquire)) return closed();
     return failure(Code::expired, "", "a snapshot whose memory was needed", {},
@@ -73,6 +77,47 @@ class OpenSnapshots::One final : public OpenSnapshot {
   }
   const std::shared_ptr<OpenSnapshots> all_;
 };
+
+// SNAP-7
+pool::HeapAudit OpenSnapshots::One::audit(
+    const std::function<void(const pool::HeapOp&)>& each_block) {
+  std::unordered_map<std::uint64_t, pool::HeapOp> blocks;  // by offset
+  const Versions& versions = *all_->versions_;
+  pool::HeapAudit audit = pool::audit_heap_beside(
+      file(), [&](std::uint64_t offset) { return versions.bits(id_, offset, expired_); },
+      [&](const pool::HeapOp& block) { blocks.emplace(block.offset, block); });
+  point();
+  // pairs with the draw of an id
+  const std::uint64_t last = all_->domain_.clock.load(std::memory_order_acquire);
+  point();
+  struct First {
+    std::uint64_t stamp, number;
+    pool::HeapOp op;
+  };
+  std::unordered_map<std::uint64_t, First> first;  // since the snapshot, by offset
+  versions.each_op(
+      id_, last, [&](std::uint64_t stamp, std::uint64_t number, const pool::HeapOp& op) {
+        const auto [at, is_new] = first.try_emplace(op.offset, First{stamp, number, op});
+        First& known = at->second;
+        // mutant: snapshot-first-heap-op
+        const bool earlier = std::tie(stamp, number) < std::tie(known.stamp, known.number);
+        if (!is_new && earlier) known = {stamp, number, op};
+      });
+  if (expired()) throw error(why_expired());  // SNAP-6
+  for (auto& [offset, since] : first) {
+    blocks.erase(offset);
+    if (since.op.set) continue;
+    since.op.set = true;  // what the state had there, of the size that was freed
+    blocks.emplace(offset, since.op);
+  }
+  audit.blocks = blocks.size();
+  audit.bytes = 0;
+  for (const auto& [offset, block] : blocks) {
+    audit.bytes += pool::op_bytes(block);
+    each_block(block);
+  }
+  return audit;
+}
 
 OpenSnapshots::OpenSnapshots(EngineBase& core, tm::Domain& domain, std::uint64_t memory,
                              Waits waits)
@@ -173,6 +218,15 @@ std::uint32_t OpenSnapshots::claim() noexcept {
     expire(*one);
   }
   return Versions::no_chunk;
+}
+
+bool OpenSnapshots::serves(std::uint64_t mode) const noexcept {
+  if (this->mode() == mode) return true;  // the newest one is the same
+  const std::lock_guard lock(mutex_);
+  // Whatever began to be opened later waits for the transaction, and is not open yet.
+  return std::any_of(all_.begin(), all_.end(), [&](const One* one) {
+    return !one->expired() && one != being_opened_ && one->id_ < mode;
+  });
 }
 
 OpenSnapshots::One* OpenSnapshots::oldest() const noexcept {

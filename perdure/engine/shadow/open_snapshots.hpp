@@ -15,11 +15,12 @@
 //          its word.
 // A snapshot never enters the TM: it is in no read set, revokes no bias and waits for no writer.
 // It holds up neither a checkpoint nor the truncation of the log, because it is in DRAM alone.
-// Heap words (bitmaps, directory) are not saved: no snapshot reads them. But a new span's bitmap
-// lies on memory that was data, so its lines are saved as if they were stored to (shadow.hpp).
-// Pages that are given back (resident.hpp) hold the same words before and after. trim() refuses
-// while a snapshot is open: its holes would be zeros in place of what the snapshot may read.
-// Thread safety: any thread may make all calls; claim() is made by the threads that save.
+// Heap words (bitmaps, directory) are not saved as lines: a snapshot reads none of them. Which
+// blocks it has follows from heap ops that are saved (SNAP-7). But a new span's bitmap lies on
+// memory that was data, so its lines are saved as if they were stored to (shadow.hpp). Pages that
+// are given back (resident.hpp) hold the same words before and after. trim() refuses while a
+// snapshot is open: its holes would be zeros in place of what the snapshot may read. Thread safety:
+// any thread may make all calls; claim() is made by the threads that save.
 #pragma once
 
 #include <sys/types.h>
@@ -48,8 +49,7 @@ class OpenSnapshots final : public Snapshots, public std::enable_shared_from_thi
   struct Waits {
     /// Waits for the end of each update that is open, behind a heavy fence.
     std::function<void()> for_updates;
-    /// Returns whether no update is open, behind a heavy fence, without waiting. It may say no
-    /// where only a view is.
+    /// Returns whether no update is open, behind a heavy fence, without waiting.
     std::function<bool()> no_update;
   };
   OpenSnapshots(EngineBase& core, tm::Domain& domain, std::uint64_t memory, Waits waits);
@@ -70,6 +70,9 @@ class OpenSnapshots final : public Snapshots, public std::enable_shared_from_thi
   /// while a transaction is open that saves.
   [[nodiscard]] Versions* versions() const noexcept { return versions_.get(); }
   [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
+  /// Whether a snapshot is open that was so, or was being opened, when a transaction began that saw
+  /// this mode and is still open.
+  [[nodiscard]] bool serves(std::uint64_t mode) const noexcept;
   /// Returns a chunk, for which the oldest snapshots expire where they must; Versions::no_chunk
   /// when none is left to save for.
   [[nodiscard]] std::uint32_t claim() noexcept;

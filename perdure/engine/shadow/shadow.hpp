@@ -124,8 +124,8 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
 template <class Tm>
 class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogWriter> {
   using Base = RedoTransaction<Shadow<Tm>, Tm, log::LogWriter>;
-  using Base::core_, Base::engine_, Base::inside_, Base::offset_of, Base::ops_, Base::record_,
-      Base::ring_, Base::tm_, Base::view_;
+  using Base::core_, Base::directory_, Base::engine_, Base::inside_, Base::offset_of, Base::ops_,
+      Base::record_, Base::ring_, Base::tm_, Base::view_;
 
  public:
   Transaction(Shadow& engine, int slot);
@@ -200,9 +200,12 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   struct OwnsAndSaves {
     Transaction& transaction;
     void own(const std::uint64_t* a) {
+      point();
       transaction.tm_.own(a);
+    }
+    void will_zero(const std::uint64_t* from, std::uint64_t bytes) {
       // mutant: snapshot-saves-bitmaps
-      transaction.saver_.save(transaction.offset_of(a), 8);
+      transaction.saver_.save(transaction.offset_of(from), bytes);
     }
   };
   [[nodiscard]] std::uint64_t clock() const noexcept {
@@ -211,7 +214,7 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   // SNAP-4: within isolation, when the id is drawn.
   [[gnu::always_inline]] void stamp(std::uint64_t id) noexcept {
     // mutant: snapshot-commit-stamps
-    if (saver_.saving()) saver_.committed(id);
+    if (saver_.saving()) saver_.committed(id, ops_, directory_);
   }
   [[noreturn]] [[gnu::cold]] void run_without_writer() {
     keeps_cursor_ = true;

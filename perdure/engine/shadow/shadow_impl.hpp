@@ -18,6 +18,14 @@
 
 namespace perdure::engine::shadow {
 
+// Without isolation there are no snapshots.
+template <class Tm>
+OpenSnapshots::Waits waits_of(typename Tm::Shared& shared) {
+  if constexpr (tm::knows_updates<Tm>)
+    return {[&shared] { shared.wait_for_updates(); }, [&shared] { return shared.no_update(); }};
+  return {};
+}
+
 template <class Tm>
 pool::Identity Shadow<Tm>::identity(const Config& config) {
   const bool pipelined = config.fence_is_sync || config.durability != Durability::durable;
@@ -32,8 +40,7 @@ Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& r
       checkpoint_id_(file.header().checkpoint_id),
       snapshots_(std::make_shared<OpenSnapshots>(
           core_, tm_.domain, config.options.template get<ShadowOptions>().snapshot_memory,
-          OpenSnapshots::Waits{[this] { tm::wait_for_updates<Tm>(tm_, base::thread_slot()); },
-                               [this] { return tm::no_update_open<Tm>(tm_); }})) {
+          waits_of<Tm>(tm_))) {
   const pool::Directory directory(file.header());
   if (!file.read_only()) {
     if (config.max_resident != 0)

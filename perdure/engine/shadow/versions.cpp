@@ -40,7 +40,7 @@ std::uint32_t Versions::claim(std::uint64_t bound) noexcept {
   std::uint32_t chunk = look(std::min(used, first_looks));
   if (chunk == no_chunk && used < chunks_) {
     chunk = used;
-    used_.store(used + 1, std::memory_order_relaxed);
+    used_.store(used + 1, std::memory_order_release);  // pairs with each_op()
   }
   if (chunk == no_chunk) chunk = look(used);
   if (chunk != no_chunk) chunk_[chunk].newest.store(in_flight, std::memory_order_relaxed);

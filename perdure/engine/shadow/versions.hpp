@@ -6,7 +6,7 @@
 //
 //   heads    of each line of the data region the index of its newest entry; 0: it has none
 //   entries  a line's old contents, the stamp of the transaction that was about to change it, and
-//            the next older entry of the line
+//            the next older entry of the line; or, in no line's chain, heap ops of a transaction
 //   chunks   the entries of one writing thread, in 16 KiB; they are what memory is given out by
 //
 // A stamp is 2 * id of a transaction that committed, 2 * clock + 1 of one that was rolled back when
@@ -23,6 +23,17 @@
 //          state finds that transaction's entry at its second look at the head. There it also looks
 //          whether the stamp is the same, because the entry's memory may have been used again for
 //          the same line.
+//   SNAP-7 A transaction's heap ops are in entries before they are applied, and it applies them
+//          before it stops being open. Bitmaps are shared by transactions and have no old contents,
+//          so the blocks that were allocated at id S follow from those that are allocated now: of a
+//          block that ops of ids above S name, the first one says what it was. Whoever reads the
+//          bitmaps, then the clock, and then the ops of ids up to the clock's, misses none that the
+//          bitmaps show, and of no block an earlier op than one that it finds: a block is freed and
+//          allocated again only by a transaction that begins when the free is in its entry, and
+//          that draws its id after it. A word of a bitmap counts only where its line has no entry
+//          above 2 * S. Otherwise it may be data: chunks of a span without blocks are given to
+//          others, who store to them before the directory says so. But then ops name every block
+//          that the span had at S, or has now.
 // Every field is stored by a release and loaded by an acquire, which pair with each other: what
 // reads a field of an entry that was used again sees what happened before, such as that its
 // snapshot has expired (SNAP-6).
@@ -59,11 +70,20 @@ class Versions {
   }
 
   struct Entry {
-    std::atomic<std::uint64_t> stamp, before;  ///< its own, and that of the entry behind it
-    std::atomic<std::uint64_t> line;           ///< an offset in the data region / 64
-    std::atomic<std::uint32_t> next;           ///< the next older entry; 0: none
+    /// Its own, and that of the entry behind it; of heap ops the number of the first one among the
+    /// transaction's.
+    std::atomic<std::uint64_t> stamp, before;
+    std::atomic<std::uint64_t> line;  ///< an offset in the data region / 64, or heap_ops
+    std::atomic<std::uint32_t> next;  ///< the next older entry; 0: none
     std::array<std::atomic<std::uint64_t>, line_words> words;
   };
+  /// The line of an entry that has heap ops: two words each, as op_words() makes them, then zeros.
+  static constexpr std::uint64_t heap_ops = ~std::uint64_t{0};
+  static constexpr std::uint64_t ops_per_entry = line_words / 2;
+  using OpWords = std::array<std::uint64_t, 2>;
+  [[nodiscard]] static OpWords op_words(const pool::HeapOp& op) noexcept {
+    return {op.offset | (op.set ? 1U : 0U), std::uint64_t{op.chunks} << 32 | op.cls};
+  }
   static constexpr std::uint32_t chunk_entries = (16 << 10) / sizeof(Entry);
   static constexpr std::uint32_t no_chunk = ~std::uint32_t{0};
   /// Bytes of one chunk.
@@ -122,6 +142,46 @@ class Versions {
       point();
       // mutant: snapshot-second-look
       if (is_still(line, first, stamp)) return;
+    }
+  }
+
+  /// The word of a span's bitmap at this offset; 0 where it does not count (SNAP-7).
+  [[nodiscard]] std::uint64_t bits(std::uint64_t id, std::uint64_t offset,
+                                   const std::atomic<bool>& expired) const noexcept {
+    const std::uint64_t line = offset / line_bytes;
+    for (;;) {
+      const std::uint32_t first = head(line).load(std::memory_order_acquire);  // the saver's push
+      std::uint64_t stamp = 0;
+      // mutant: snapshot-bitmap-is-data
+      if (oldest_above(committed(id), line, first, stamp, expired) != nullptr) return 0;
+      const std::uint64_t word = tm::load_word(words(line) + offset / 8 % line_words);
+      point();
+      if (is_still(line, first, stamp)) return word;
+    }
+  }
+  /// Calls f(stamp, number, op) for each heap op of an id above `id`, up to `last`, in no order;
+  /// `number` is its place among its transaction's. The result counts only if the snapshot of `id`
+  /// has not expired afterwards.
+  template <class F>
+  void each_op(std::uint64_t id, std::uint64_t last, F&& f) const {
+    const std::uint32_t end = used_.load(std::memory_order_acquire) * chunk_entries;  // claim()
+    for (std::uint32_t index = 1; index <= end; ++index) {
+      if (index % chunk_entries == 1) point();
+      const Entry& at = entry(index);
+      // In this order, as in oldest_above(). Acquires: pair with the releases in Saver.
+      const std::uint64_t stamp = at.stamp.load(std::memory_order_acquire);
+      // mutant: snapshot-newer-heap-ops, snapshot-heap-ops-up-to-the-clock
+      if (stamp <= committed(id) || stamp > committed(last)) continue;
+      if (at.line.load(std::memory_order_acquire) != heap_ops) continue;
+      const std::uint64_t first = at.before.load(std::memory_order_acquire);
+      for (std::uint64_t i = 0; i < ops_per_entry; ++i) {
+        const std::uint64_t where = at.words[2 * i].load(std::memory_order_acquire),
+                            what = at.words[2 * i + 1].load(std::memory_order_acquire);
+        if (where == 0) break;
+        f(stamp, first + i,
+          pool::HeapOp{where & ~std::uint64_t{1}, static_cast<std::uint32_t>(what),
+                       static_cast<std::uint32_t>(what >> 32), where % 2 != 0});
+      }
     }
   }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Mutants of snapshots: what is saved, when it gets its stamp, how a read decides, the cut."""
 
-from operations import also_here, always, exchange, instead, leave_out, never
+from operations import also_here, always, exchange, instead, leave_out, never, turned
 from .mutant import Mutant
 
 SNAPSHOTS = (
@@ -14,6 +14,16 @@ SNAPSHOTS = (
         "a line is saved once for each snapshot (SNAP-3)",
         {"snapshot-saves-once": instead("(stamp == 0)", part="2 of 2")},
         by="snapshots",
+    ),
+    Mutant(
+        "a transaction does not save its own stores (SNAP-3)",
+        {"snapshot-saves-own-stores": never()},
+        by="snapshots_engine",
+    ),
+    Mutant(
+        "a transaction that gives up saves nothing more (SNAP-3)",
+        {"snapshot-gives-up": leave_out()},
+        by="snapshots_engine",
     ),
     Mutant(
         "a new span's bitmap is saved (SNAP-3)",
@@ -69,6 +79,10 @@ SNAPSHOTS = (
         "a rollback restores, then stamps (SNAP-4)",
         {"snapshot-restores-first": also_here("snapshot-restores-first-late")},
         by="snapshots",
+        explained=(
+            "SNAP-5: an opening waits a second time for the updates that are open, so until the "
+            "words are back; an older snapshot has the entry (tests/models/snapshots.pml)"
+        ),
     ),
     Mutant(
         "an opening waits for the updates that were open (SNAP-5)",
@@ -79,6 +93,46 @@ SNAPSHOTS = (
         "an opening waits for the updates that were open when it took its id (SNAP-5)",
         {"snapshot-cut-waits-again": leave_out()},
         by="snapshots_engine",
+    ),
+    Mutant(
+        "heap ops are saved (SNAP-7)",
+        {"snapshot-saves-heap-ops": leave_out()},
+        by="snapshots",
+    ),
+    Mutant(
+        "of several heap ops on a block the first one counts (SNAP-7)",
+        {"snapshot-first-heap-op": turned()},
+        by="snapshots",
+    ),
+    Mutant(
+        "only heap ops above the snapshot's id count (SNAP-7)",
+        {"snapshot-newer-heap-ops": never(part="1 of 2")},
+        by="snapshots",
+    ),
+    Mutant(
+        "only heap ops up to the clock count (SNAP-7)",
+        {"snapshot-heap-ops-up-to-the-clock": never(part="2 of 2")},
+        by="snapshots",
+    ),
+    Mutant(
+        "a bitmap that is data by now does not count (SNAP-7)",
+        {"snapshot-bitmap-is-data": never()},
+        by="snapshots",
+    ),
+    Mutant(
+        "the bitmap of a span that another transaction has made is not saved (SNAP-7)",
+        {"snapshot-span-made-meanwhile": always()},
+        by="snapshots",
+    ),
+    Mutant(
+        "an audit beside transactions asks for the pool's length again (SNAP-7)",
+        {"audit-of-a-pool-that-grows": leave_out()},
+        by="snapshots_checks",
+    ),
+    Mutant(
+        "a span that a trim frees is no block (SNAP-7)",
+        {"snapshot-trimmed-spans": never()},
+        by="snapshots_checks",
     ),
     Mutant(
         "a read looks whether its snapshot has expired (SNAP-6)",
