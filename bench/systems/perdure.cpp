@@ -73,6 +73,9 @@ void add_perdure(Systems& systems) {
       add(systems, name + ":async",
           "Perdure, " + name + ": receipts, the wait for the last one counted", isolates,
           {name, perdure::async});
+      if (e.has_snapshots)
+        add(systems, name + ":snapshot", "Perdure, " + name + ": durable, beside an open snapshot",
+            isolates, {name, perdure::durable, true});
     } else {
       add(systems, name, "Perdure, " + name, isolates, {name, perdure::durable});
     }

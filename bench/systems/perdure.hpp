@@ -82,6 +82,7 @@ inline std::map<std::string, double> counters_of(const perdure::engine::Stats& s
           {"log_came", n(s.log_bytes_in)},
           {"log_combined", n(s.log_bytes_combined)},
           {"log_written", n(s.log_bytes_out)},
+          {"snapshots_expired", n(s.snapshots_expired)},
           {"bias_grants", n(s.bias_grants)},
           {"bias_revocations", n(s.bias_revocations)}};
 }
@@ -90,6 +91,7 @@ inline std::map<std::string, double> counters_of(const perdure::engine::Stats& s
 struct PerdureChoice {
   std::string engine;
   perdure::Durability durability = perdure::durable;
+  bool snapshot = false;  ///< a snapshot is open during each cell
 };
 
 /// The number of rings in the log of a pool with these options: one per thread, or one in total.
@@ -141,11 +143,18 @@ class PerdureHost : public HostDefaults {
   using Pool = perdure::Pool<Root, perdure::engines<Instance>>;
 
   PerdureHost(const Setting& setting, const PerdureChoice& choice)
-      : path_(setting.directory + "/pool.perdure"), durability_(choice.durability) {
+      : path_(setting.directory + "/pool.perdure"),
+        durability_(choice.durability),
+        takes_snapshots_(choice.snapshot) {
     options_ = perdure_options(setting, choice, Instance::isolation, Instance::type::identity);
     pool_.emplace(Pool::open(path_, options_));
   }
 
+  /// The last cell's snapshot is closed before the next one is opened.
+  void prepare(unsigned /*threads*/) {
+    snapshot_.reset();
+    if (takes_snapshots_) snapshot_.emplace(pool_->snapshot());
+  }
   template <class F>
   auto update(F&& f) {
     const auto receipt = pool_->update([&f](auto& tx, Root& root) {
@@ -183,6 +192,7 @@ class PerdureHost : public HostDefaults {
     return problems;
   }
   bool reopen() {
+    snapshot_.reset();
     if (Instance::names[0].family == "volatile") return false;
     pool_->close();
     pool_.reset();
@@ -201,8 +211,10 @@ class PerdureHost : public HostDefaults {
   static inline thread_local constinit std::uint64_t newest_ = 0;
   std::string path_;
   perdure::Durability durability_;
+  const bool takes_snapshots_;
   perdure::Options options_;
   std::optional<Pool> pool_;
+  std::optional<perdure::Snapshot<Root>> snapshot_;
 };
 
 /// Calls f(std::type_identity<Instance>) for every instance of a list.
