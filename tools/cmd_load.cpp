@@ -49,6 +49,9 @@ Json describe(const LoadResult& result, const engine::Stats& stats, double open_
   j["rows_loaded"] = result.rows - result.rows_before;
   j["position"] = result.position;
   j["bytes_loaded"] = result.bytes;
+  if (!result.backups.empty()) j["backups"] = Json::array();
+  for (const MadeBackup& one : result.backups)
+    j["backups"].push_back({{"path", one.path}, {"rows", one.rows}, {"position", one.position}});
   j["seconds"] = result.seconds;
   j["open_seconds"] = open_seconds;
   j["engine"] = stats.engine;
@@ -95,6 +98,8 @@ void print_text(const LoadResult& result, const Json& j) {
              grouped(static_cast<std::uint64_t>(static_cast<double>(loaded) /
                                                 (result.seconds > 0 ? result.seconds : 1))),
              grouped(j["commits"].get<std::uint64_t>()), grouped(j["syncs"].get<std::uint64_t>()));
+  for (const MadeBackup& one : result.backups)
+    fmt::print("backup {}: the first {} rows\n", one.path, grouped(one.rows));
   if (result.rows_before != 0)
     fmt::print("an earlier load had brought {} rows; the pool holds {} now\n",
                grouped(result.rows_before), grouped(result.rows));
@@ -115,6 +120,11 @@ int run(App& app) {
   load.spec.comment = given(arguments.comment);
   if (arguments.header || arguments.no_header) load.spec.header = arguments.header;
 
+  constexpr std::uint64_t most_backups = 100;
+  if (load.backups > most_backups)
+    throw UsageError(
+        fmt::format("found --backups {}, expected at most {}", load.backups, most_backups));
+  load.backup_name = arguments.pool.path;
   Loader loader(load);
   // A wrong option must not leave an empty pool behind.
   if (!std::filesystem::exists(arguments.pool.path)) loader.rehearse();
@@ -198,6 +208,9 @@ void add_load(App& app) {
   sub.option("--batch", arguments.load.batch_rows, "rows a transaction, at most")
       .positive()
       .show_default();
+  sub.option("--backups", arguments.load.backups,
+             "write so many backups while the load goes on, each after an equal part of the file: "
+             "pool files POOL.backup-1, POOL.backup-2, ... (default: none)");
   sub.option("--durability", arguments.durability,
              "async: many batches under way; durable: wait for each")
       .one_of({"async", "group", "durable"})

@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "tools/text.hpp"
 
@@ -23,6 +27,57 @@ std::string absolute(const std::string& path) {
   const auto full = std::filesystem::absolute(path, failed);
   return failed ? path : full.string();
 }
+
+// Backups in progress, each begun when the load has reached its part of the file.
+class Backups {
+ public:
+  Backups(const LoadOptions& options, std::uint64_t bytes, std::uint64_t position)
+      : options_(options), bytes_(bytes) {
+    while (left() && position > 0 && position >= due()) ++next_;
+    for (std::uint64_t n = next_; n <= options.backups; ++n)
+      if (std::filesystem::exists(name(n)))
+        failure(Code::exists, name(n), "a file of that name", "none: a backup replaces no file",
+                "remove it, or load without --backups; no row was loaded")
+            .or_throw();
+  }
+  void reached(StorePool& pool, const LoadResult& so_far, Progress& progress) {
+    for (; left() && so_far.position >= due(); ++next_) {
+      finish_last();
+      const MadeBackup made{name(next_), so_far.rows, so_far.position};
+      writing_ = pool.back_up(made.path);
+      made_.push_back(made);
+      progress.event("backup",
+                     {{"path", made.path}, {"rows", made.rows}, {"position", made.position}});
+    }
+  }
+  std::vector<MadeBackup> finish() {
+    finish_last();
+    return std::move(made_);
+  }
+
+ private:
+  [[nodiscard]] std::string name(std::uint64_t n) const {
+    return fmt::format("{}.backup-{}", options_.backup_name, n);
+  }
+  // One backup is written at a time.
+  void finish_last() {
+    if (!writing_.valid()) return;
+    std::future<void> last = std::move(writing_);  // it ends with its snapshot
+    try {
+      last.get();
+    } catch (const error& e) {
+      throw error(Status(e.code(), std::string(e.what()) +
+                                       "; the rows that are loaded stay: load again to go on"));
+    }
+  }
+  [[nodiscard]] bool left() const { return next_ <= options_.backups; }
+  [[nodiscard]] std::uint64_t due() const { return bytes_ / (options_.backups + 1) * next_; }
+  const LoadOptions& options_;
+  const std::uint64_t bytes_;
+  std::uint64_t next_ = 1;
+  std::future<void> writing_;
+  std::vector<MadeBackup> made_;
+};
 
 }  // namespace
 
@@ -167,6 +222,7 @@ LoadResult Loader::run(StorePool& pool, Progress& progress) {
   progress.start(state.rows, state.position);
   if (state.complete) return result;
 
+  Backups backups(options_, identity_.size, result.position);
   const auto begun = Clock::now();
   const auto settle = [&](std::size_t in_flight) {
     if (const auto s = pool.settle(in_flight); s.any) progress.durable(s.rows, s.position);
@@ -186,6 +242,7 @@ LoadResult Loader::run(StorePool& pool, Progress& progress) {
     result.rows += batch_.size();
     if (!batch_.empty()) result.position = batch_.back().end_position;
     settle(options_.max_in_flight);
+    backups.reached(pool, result, progress);
   }
   if (!result.repeated) {
     if (reader_->position() != identity_.size) {
@@ -199,6 +256,7 @@ LoadResult Loader::run(StorePool& pool, Progress& progress) {
     result.position = reader_->position();
   }
   settle(0);
+  result.backups = backups.finish();
   result.bytes = result.position - from;
   result.seconds = since(begun);
   return result;

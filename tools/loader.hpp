@@ -26,6 +26,16 @@ struct LoadOptions {
   std::size_t batch_rows = 256;
   std::size_t batch_bytes = 1 << 20;  ///< a batch ends at this size, too
   std::size_t max_in_flight = 64;
+  /// How many backups are made while the load goes on, each after an equal part of the file:
+  /// `backup_name` with .backup-1, .backup-2, ...
+  std::uint64_t backups = 0;
+  std::string backup_name;
+};
+
+/// A pool file that was made while the load went on.
+struct MadeBackup {
+  std::string path;
+  std::uint64_t rows = 0, position = 0;  ///< what it has of the file
 };
 
 /// A key that the file, or the pool, contains already.
@@ -39,6 +49,7 @@ struct LoadResult {
   std::uint64_t rows_before = 0, rows = 0;  ///< loaded from this file by earlier runs, and in total
   std::uint64_t position = 0, bytes = 0;    ///< the end of what is loaded, and what this run read
   std::optional<RepeatedKey> repeated;      ///< the load stopped here; the rows before it stay
+  std::vector<MadeBackup> backups;
   Spec spec;
   double seconds = 0;
 };

@@ -93,6 +93,11 @@ StorePool StorePool::open(const PoolArguments& arguments, Access access, Durabil
 
 void StorePool::close() { (void)impl_->pool.close(); }
 
+std::future<void> StorePool::back_up(const std::string& path) {
+  return std::async(std::launch::async,
+                    [snapshot = impl_->pool.snapshot(), path] { snapshot.copy_to(path); });
+}
+
 engine::Stats StorePool::stats() const { return impl_->pool.stats(); }
 
 bool StorePool::created() const { return impl_->pool.file().created(); }

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -88,6 +89,11 @@ class StorePool {
   /// pool's durability mode says so; see settle.
   std::optional<Repeat> append(std::span<const BatchRow> batch);
   void finish_source(std::string_view epilogue, std::uint64_t position, std::uint64_t line);
+
+  /// Begins to write the pool as it is now to a pool file of its own, while the load goes on
+  /// (Snapshot::copy_to). Returns when the state is fixed; get() of the result waits for the file,
+  /// and throws what has failed. To be waited for before close().
+  [[nodiscard]] std::future<void> back_up(const std::string& path);
 
   struct Settled {
     std::uint64_t rows = 0, position = 0;

@@ -42,6 +42,28 @@ class RoundTrip(Case):
         self.assertEqual(self.ok("get", pool, "2"), b'2,"two\nlines"\n')
         self.round_trip("n.csv", content, "--key", "name", rows=2)
 
+    def test_backups_while_it_loads(self):
+        content = b"".join(b"k%d\t%s\n" % (i, b"x" * (i % 200)) for i in range(2000))
+        source, pool = self.write("b.tsv", content), self.path("b.pool")
+        summary = self.ok_json("load", pool, source, "--batch", "10", "--backups", "4")
+        self.assertEqual([os.path.basename(b["path"]) for b in summary["backups"]],
+                         [f"b.pool.backup-{i}" for i in range(1, 5)])
+        for number, backup in enumerate(summary["backups"], 1):
+            self.assertGreaterEqual(backup["position"], len(content) // 5 * number)
+            self.assertEqual(self.ok("export", backup["path"]), content[:backup["position"]])
+            self.check(backup["path"])
+        self.assertEqual(self.ok("export", pool), content)
+        # A backup is a pool with which the load can go on.
+        rest = self.ok_json("load", summary["backups"][1]["path"], source)
+        self.assertEqual(rest["rows_before"], summary["backups"][1]["rows"])
+        self.assertEqual(self.ok("export", summary["backups"][1]["path"]), content)
+        # A file of that name is not replaced.
+        self.fails(3, "load", self.path("c.pool"), source, "--backups", "1", "--engine", "undo")
+        os.rename(self.path("b.pool.backup-1"), self.path("d.pool.backup-1"))
+        self.fails(3, "load", self.path("d.pool"), source, "--backups", "1",
+                   has=["d.pool.backup-1: found a file of that name", "no row was loaded"])
+        self.fails(2, "load", self.path("e.pool"), source, "--backups", "101", has=["at most 100"])
+
     def test_crlf_and_byte_order_mark(self):
         pool = self.round_trip("w.csv", b"\xef\xbb\xbfid;x\r\n1;2\r\n3;4\r\n", "--key", "id",
                                rows=2)

@@ -43,6 +43,9 @@ class Demo(LimitedCase):
         self.assertEqual(status, 0, log)
         self.assertTrue(result["ok"])
         self.assertEqual(result["killed"]["kills"], 6)
+        rows = [backup["rows"] for backup in result["backups"]["made"]]
+        self.assertEqual(rows, sorted(set(rows)))
+        self.assertEqual(len(rows), 3)
         self.assertEqual(
             sorted(n for n in os.listdir(self.folder) if n.startswith("perdure-demo-")), [])
         self.assertTrue(os.path.exists(os.path.join(self.folder, "demo.json")))
@@ -63,6 +66,17 @@ class Demo(LimitedCase):
         status, result, _ = self.run_demo(liar, "--input", self.source(100), "--kills", "1")
         self.assertEqual(status, 1)
         self.assertIn("export differs", result["failure"])
+
+    def test_a_backup_of_another_moment_fails(self):
+        liar = os.path.join(self.folder, "liar")
+        with open(liar, "w", encoding="utf-8") as out:
+            out.write(
+                f'#!/bin/sh\ncase "$1 $2" in "export "*.backup-2) "{PERDURE}" "$@" && sed -i 1d '
+                f'"$3";; *) exec "{PERDURE}" "$@";; esac\n')
+        os.chmod(liar, stat.S_IRWXU)
+        status, result, _ = self.run_demo(liar, "--input", self.source(4000), "--kills", "1")
+        self.assertEqual(status, 1)
+        self.assertIn("backup-2 differs", result["failure"])
 
     def test_cannot_run(self):
         self.assertEqual(

@@ -11,6 +11,8 @@ lost.
      instants, some during recovery) and starts it again. A kill counts only if the loader was
      alive. At every start the pool must hold at least the rows that had been reported durable.
   4. export, compared byte for byte with the input, and `perdure check`.
+  5. the same load once more, which writes three backups while it goes on, each after a quarter more
+     of the file. Each is opened, checked, exported and compared with the input up to there.
 Prints what it found, writes demo.json and demo.png to --out, removes its temporary folder. Exit
 status: 0 all held, 1 something did not, 2 usage, 3 it could not be run.
 """
@@ -281,6 +283,40 @@ def verify(perdure, pool, source, folder):
     return answer
 
 
+def backed_up_load(perdure, pool, source, extra, batch, folder):
+    """Loads with backups; compares each backup with the part of the input that it has."""
+    summary, _ = clean_load(perdure, pool, source, extra + ["--backups", "3"], batch)
+    made = summary.get("backups", [])
+    if len(made) != 3:
+        raise Failure(f"load made {len(made)} backups, expected 3")
+    with open(source, "rb") as file:
+        content = file.read()
+    exported = os.path.join(folder, "exported")
+    for backup in made:
+        done = subprocess.run([perdure, "export", backup["path"], exported], capture_output=True,
+                              text=True, check=False)
+        if done.returncode != 0:
+            raise Failure(
+                f"export of {backup['path']} ended with {done.returncode}: {done.stderr.strip()}")
+        with open(exported, "rb") as file:
+            found = file.read()
+        if found != content[:backup["position"]]:
+            raise Failure(
+                f"{backup['path']} differs from {source}: {len(found)} bytes, expected its first "
+                f"{backup['position']}")
+        code, answer, message = run_json([perdure, "check", backup["path"], "--json"])
+        if code != 0:
+            raise Failure(f"check of {backup['path']} ended with {code}: {message or answer}")
+        os.remove(exported)
+        os.remove(backup["path"])
+    verify(perdure, pool, source, folder)
+    os.remove(pool)
+    return {
+        "seconds": summary["seconds"],
+        "made": [{key: backup[key] for key in ("rows", "position")} for backup in made]
+    }
+
+
 def plot(path, title, state, total_rows):
     try:
         import matplotlib
@@ -337,6 +373,9 @@ def report(result):
         f"{killed['recovery_max'] * 1e3:.1f} ms")
     say(f"  records replayed         {killed['replayed_records']:,}")
     say("  acknowledged rows lost   0")
+    made = ", ".join(f"{backup['rows']:,}" for backup in result["backups"]["made"])
+    say(f"backups while loading      3, with {made} records, each byte for byte the input up to "
+        "there")
     say(f"export                     byte for byte the input ({result['bytes']:,} bytes)")
     found = result["check"]["summary"]
     say(f"check                      no problem: {found['heap_blocks']:,} blocks, "
@@ -400,6 +439,11 @@ def demo(options, folder):
         os.remove(pool)
     seconds = time.monotonic() - state["zero"]
 
+    # 3. With backups.
+    say("loading them once more, with three backups while it goes on")
+    backups = backed_up_load(options.perdure, os.path.join(folder, "backed-up.perdure"), source,
+                             extra, batch, folder)
+
     recoveries = [r["seconds"] for r in state["recoveries"]]
     replays = [r["replay_seconds"] for r in state["recoveries"]]
     result = {
@@ -413,7 +457,7 @@ def demo(options, folder):
             "replayed_records": sum(r["records"] for r in state["recoveries"]),
             "each_kill": state["kills"], "each_recovery": state["recoveries"],
         },
-        "export_identical": True, "check": check, "ok": True,
+        "backups": backups, "export_identical": True, "check": check, "ok": True,
     }
     os.makedirs(options.out, exist_ok=True)
     result["plot"] = plot(os.path.join(options.out, "demo.png"),
