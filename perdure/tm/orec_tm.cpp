@@ -98,7 +98,7 @@ void OrecTransactionBase::begin_slow(bool update, bool want_exclusive) {
       if (slot_.active.load(std::memory_order_relaxed) % 2 != 0) leave();
       shared_.change.lock();
       shared_.keep_others_out(static_cast<int>(me_) - 1);
-      enter(update);
+      enter();
       holds_change_ = true;
       direct_ = true;
       return;
@@ -114,7 +114,8 @@ void OrecTransactionBase::begin_slow(bool update, bool want_exclusive) {
     } else if (seen == OrecShared::bias_shared && lacks_grant()) {
       shared_.grant_view(static_cast<int>(me_) - 1);
     }
-    enter(update);
+    enter();
+    if (!update) is_view();
     const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);  // pairs with set_bias
     if (bias == me_ || (bias == OrecShared::bias_shared && !update)) {
       direct_ = true;
@@ -135,7 +136,7 @@ void OrecTransactionBase::begin_slow(bool update, bool want_exclusive) {
 void OrecTransactionBase::begin_considering_bias(bool update) {
   leave();
   consider_bias();
-  enter(update);
+  enter();
   begin_slow(update, false);
 }
 

@@ -164,15 +164,19 @@ class OrecTransactionBase {
   };
   // Only the owner stores to `active`.
   [[gnu::always_inline]] void leave() noexcept {
-    // even, the next multiple of 4; pairs with the waits in set_bias(), begin_slow(), copy_beside()
-    // and wait_for_updates()
-    slot_.end((slot_.active.load(std::memory_order_relaxed) | 3) + 1);
+    // even; pairs with the waits in set_bias(), begin_slow(), copy_beside() and wait_for_updates()
+    slot_.end(slot_.active.load(std::memory_order_relaxed) + 1);
   }
-  [[gnu::always_inline]] void enter(bool update) noexcept {
+  // The transaction that has been entered is a view: an opening of a snapshot, which may wait for
+  // it by now, need not do so.
+  void is_view() noexcept {
+    // pairs with wait_for_an_update()
+    slot_.view.store(slot_.active.load(std::memory_order_relaxed), std::memory_order_release);
+    slot_.waiters.notify();
+  }
+  [[gnu::always_inline]] void enter() noexcept {
     // odd
-    slot_.active.store(
-        slot_.active.load(std::memory_order_relaxed) + (update ? Slot::in_update : Slot::in_view),
-        std::memory_order_relaxed);
+    slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     // pairs with the heavy fences in keep_others_out(), copy_beside() and wait_for_updates()
     light_fence();
   }
@@ -285,7 +289,7 @@ struct OrecTm {
     void begin(bool update) {
       update_ = update;
       if (__builtin_expect(failures_ >= irrevocable_after, 0)) return begin_slow(update, true);
-      enter(update);
+      enter();
       // pairs with set_bias()'s release
       const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);
       if (__builtin_expect(bias == me_, 1)) {
@@ -300,6 +304,7 @@ struct OrecTm {
       }
       // A view of a thread that had no slot when the bias was given has no grant yet.
       if (bias == OrecShared::bias_shared && !update && !lacks_grant()) {
+        is_view();
         direct_ = true;
         return;
       }
@@ -367,7 +372,9 @@ struct OrecTm {
       Slot& slot = slot_;  // loaded once: the fence below is a barrier for the compiler
       const std::uint64_t even = slot.active.load(std::memory_order_relaxed);
       if (__builtin_expect(even % 2 != 0, 0)) return false;
-      slot.active.store(even + Slot::in_view, std::memory_order_relaxed);
+      slot.view.store(even + 1, std::memory_order_relaxed);
+      // A release, which pairs with wait_for_an_update(): the view is known as one.
+      slot.active.store(even + 1, std::memory_order_release);
       if constexpr (under_thread_sanitizer)
         light_fence();
       else
@@ -407,6 +414,7 @@ struct OrecTm {
    private:
     void start_orecs() {
       direct_ = false;
+      if (!update_) is_view();
       log_reads_ = update_ || failures_ != 0;
       // An update begins at the newest id that this thread has seen, and takes a newer snapshot
       // where it reads something newer. So its begin does not load the clock, whose line every

@@ -39,18 +39,20 @@ inline constexpr std::uint64_t no_id = ~std::uint64_t{0};
 
 /// What one thread shows to the other threads.
 struct alignas(128) Slot {
-  std::atomic<std::uint64_t> active{0};       ///< odd inside a transaction; OrecTm: in_view, too
+  std::atomic<std::uint64_t> active{0};  ///< odd inside a transaction
+  /// OrecTm: what `active` is in the newest view, stored by views so that updates store no more.
+  std::atomic<std::uint64_t> view{0};
   std::atomic<std::uint64_t> grant{0};        ///< not 0: the thread's views may be direct (GRANT-1)
   std::atomic<std::uint64_t> views{0};        ///< direct views that have ended; the thread's own
   std::atomic<std::uint64_t> pending{no_id};  ///< while committing: a lower bound of its id
   std::atomic<std::uint64_t> rollbacks{0};    ///< transactions that were rolled back (BESIDE-3)
   Waiters waiters;                            ///< threads that wait for its transaction's end
 
-  /// OrecTm: `active` is a multiple of 4 outside, 1 more inside an update, 3 more inside a view.
-  static constexpr std::uint64_t in_update = 1, in_view = 3;
-  /// Whether it is inside an update, in OrecTm.
-  [[nodiscard]] static constexpr bool updates(std::uint64_t active) noexcept {
-    return active % 4 == in_update;
+  /// Whether a slot whose `active` was `seen` is inside that transaction still, and it is an update,
+  /// in OrecTm. It may take a view for an update until it sees the view's store.
+  [[nodiscard]] bool updates(std::uint64_t seen) const noexcept {
+    return seen % 2 != 0 && view.load(std::memory_order_acquire) != seen &&
+           active.load(std::memory_order_acquire) == seen;  // pairs with end()
   }
 
   /// Called by the slot's thread: its transaction has ended, or has not begun after all. `even` is
@@ -71,18 +73,15 @@ struct alignas(128) Slot {
   /// another does not delay it for longer than one of them.
   void wait_for_an_end() noexcept {
     const std::uint64_t seen = active.load(std::memory_order_acquire);  // pairs with end()
-    if (seen % 2 != 0) wait_while(seen);
+    if (seen % 2 == 0) return;
+    // pairs with the release in end()
+    waiters.wait([this, seen] { return active.load(std::memory_order_acquire) != seen; });
   }
   /// The same, in OrecTm, where views are not waited for.
   void wait_for_an_update() noexcept {
     const std::uint64_t seen = active.load(std::memory_order_acquire);  // pairs with end()
-    if (updates(seen)) wait_while(seen);
-  }
-
- private:
-  void wait_while(std::uint64_t seen) noexcept {
     // pairs with the release in end()
-    waiters.wait([this, seen] { return active.load(std::memory_order_acquire) != seen; });
+    if (seen % 2 != 0) waiters.wait([this, seen] { return !updates(seen); });
   }
 };
 
@@ -175,7 +174,7 @@ class Domain {
     bool none = true;
     each([&none](int, const Slot& s) {
       // pairs with the release in end()
-      none &= !Slot::updates(s.active.load(std::memory_order_acquire));
+      none &= !s.updates(s.active.load(std::memory_order_acquire));
     });
     return none;
   }

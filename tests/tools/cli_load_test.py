@@ -61,7 +61,7 @@ class RoundTrip(Case):
         self.fails(3, "load", self.path("c.pool"), source, "--backups", "1", "--engine", "undo")
         os.rename(self.path("b.pool.backup-1"), self.path("d.pool.backup-1"))
         self.fails(3, "load", self.path("d.pool"), source, "--backups", "1",
-                   has=["d.pool.backup-1: found a file of that name", "no row was loaded"])
+                   has=["d.pool.backup-1: a file of that name", "no row was loaded"])
         self.fails(2, "load", self.path("e.pool"), source, "--backups", "101", has=["at most 100"])
 
     def test_crlf_and_byte_order_mark(self):

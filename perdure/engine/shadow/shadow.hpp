@@ -214,7 +214,10 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
   // SNAP-4: within isolation, when the id is drawn.
   [[gnu::always_inline]] void stamp(std::uint64_t id) noexcept {
     // mutant: snapshot-commit-stamps
-    if (saver_.saving()) saver_.committed(id, ops_, directory_);
+    if (saver_.saving()) stamp_saved(id);
+  }
+  [[gnu::noinline, gnu::cold]] void stamp_saved(std::uint64_t id) noexcept {
+    saver_.committed(id, ops_, directory_);
   }
   [[noreturn]] [[gnu::cold]] void run_without_writer() {
     keeps_cursor_ = true;
