@@ -255,9 +255,8 @@ TEST_P(SnapshotCopies, OfAFullPool) {
     });
   });
   // Nothing else takes the blocks' place.
-  std::uint64_t more = 0;
   try {
-    for (;; ++more) pool.update([](auto& tx, Root&) { (void)tx.alloc(64); });
+    for (;;) pool.update([](auto& tx, Root&) { (void)tx.alloc(64); });
   } catch (const error& e) {
     EXPECT_EQ(e.code(), Code::full) << e.what();
   }
