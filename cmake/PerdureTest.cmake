@@ -113,7 +113,7 @@ and the options of cmake/PerdureTest.cmake")
   elseif(PERDURE_UNOPTIMISED_TESTS)
     target_compile_options(${name} PRIVATE -O0)
   elseif(CMAKE_BUILD_TYPE MATCHES "^Rel")
-    if(folder MATCHES "^(api|container|inspect|value)$")
+    if(folder MATCHES "^(api|inspect|value)$")
       target_compile_options(${name} PRIVATE -O0)
       set(kind _unoptimised)
     elseif(NOT folder MATCHES "^(papers|tm)$"
