@@ -28,7 +28,7 @@ std::string absolute(const std::string& path) {
   return failed ? path : full.string();
 }
 
-// Backups in progress, each begun when the load has reached its part of the file.
+// The backups of a load, each begun when the load has reached its part of the file.
 class Backups {
  public:
   Backups(const LoadOptions& options, std::uint64_t bytes, std::uint64_t position)

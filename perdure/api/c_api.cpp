@@ -74,16 +74,10 @@ int caught() noexcept {
   }
 }
 
-perdure_tx* open_on(const perdure_pool* pool) noexcept {
+perdure_tx* open_on(const perdure_pool* pool, bool snapshots) noexcept {
   perdure_tx* tx = innermost;
-  while (tx != nullptr && (&tx->pool != pool || tx->of_snapshot)) tx = tx->outer;
+  while (tx != nullptr && (&tx->pool != pool || (tx->of_snapshot && !snapshots))) tx = tx->outer;
   return tx;
-}
-
-bool in_body(const perdure_pool* pool) noexcept {
-  const perdure_tx* tx = innermost;
-  while (tx != nullptr && &tx->pool != pool) tx = tx->outer;
-  return tx != nullptr;
 }
 
 void run_body(ErasedTx& erased, void* arg) {
@@ -317,7 +311,8 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
 int perdure_close(perdure_pool* pool, perdure_stats* last) {
   if (pool == nullptr) return PERDURE_OK;
   return guarded([&]() -> int {
-    if (in_body(pool)) return fail(PERDURE_INVALID, "perdure_close() inside a body on the pool");
+    if (open_on(pool, true) != nullptr)
+      return fail(PERDURE_INVALID, "perdure_close() inside a body on the pool");
     const std::unique_ptr<perdure_pool> owned(pool);
     if (inherited(pool)) {
       (void)owned->impl.release();  // its threads are the parent's, so nothing ends here

@@ -58,10 +58,9 @@ bool inherited(const perdure_pool* pool) noexcept;
 /// The failure of a call on such a handle.
 int refuse_inherited() noexcept;
 
-/// The calling thread's innermost transaction on the pool; null: it is in none.
-perdure_tx* open_on(const perdure_pool* pool) noexcept;
-/// Whether the calling thread is in a body on the pool: a transaction's or a snapshot's.
-bool in_body(const perdure_pool* pool) noexcept;
+/// The calling thread's innermost transaction on the pool or, with `snapshots`, the innermost of
+/// all bodies that it runs on the pool; null: it is in none.
+perdure_tx* open_on(const perdure_pool* pool, bool snapshots = false) noexcept;
 
 /// A body, and what it runs on.
 struct Call {

@@ -56,27 +56,23 @@ class Demo(LimitedCase):
         self.assertEqual(status, 0, log)
         self.assertEqual(result["killed"]["kills"], 3)
 
-    def test_a_command_that_loses_a_row_fails(self):
+    def fails_with(self, lie, rows):
+        """The demo's failure with a command that lies in one case of the shell."""
         liar = os.path.join(self.folder, "liar")
         with open(liar, "w", encoding="utf-8") as out:
-            out.write(
-                f'#!/bin/sh\nif [ "$1" = export ]; then "{PERDURE}" "$@" && sed -i 3d "$3"; else '
-                f'exec "{PERDURE}" "$@"; fi\n')
+            out.write(f'#!/bin/sh\ncase "$1 $2" in {lie};; *) exec "{PERDURE}" "$@";; esac\n')
         os.chmod(liar, stat.S_IRWXU)
-        status, result, _ = self.run_demo(liar, "--input", self.source(100), "--kills", "1")
+        status, result, _ = self.run_demo(liar, "--input", self.source(rows), "--kills", "1")
         self.assertEqual(status, 1)
-        self.assertIn("export differs", result["failure"])
+        return result["failure"]
+
+    def test_a_command_that_loses_a_row_fails(self):
+        lie = f'"export "*) "{PERDURE}" "$@" && sed -i 3d "$3"'
+        self.assertIn("export differs", self.fails_with(lie, 100))
 
     def test_a_backup_of_another_moment_fails(self):
-        liar = os.path.join(self.folder, "liar")
-        with open(liar, "w", encoding="utf-8") as out:
-            out.write(
-                f'#!/bin/sh\ncase "$1 $2" in "export "*.backup-2) "{PERDURE}" "$@" && sed -i 1d '
-                f'"$3";; *) exec "{PERDURE}" "$@";; esac\n')
-        os.chmod(liar, stat.S_IRWXU)
-        status, result, _ = self.run_demo(liar, "--input", self.source(4000), "--kills", "1")
-        self.assertEqual(status, 1)
-        self.assertIn("backup-2 differs", result["failure"])
+        lie = f'"export "*.backup-2) "{PERDURE}" "$@" && sed -i 1d "$3"'
+        self.assertIn("backup-2 differs", self.fails_with(lie, 4000))
 
     def test_cannot_run(self):
         self.assertEqual(

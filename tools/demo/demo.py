@@ -18,7 +18,6 @@ status: 0 all held, 1 something did not, 2 usage, 3 it could not be run.
 """
 
 import argparse
-import filecmp
 import glob
 import json
 import os
@@ -266,20 +265,26 @@ def run_json(command):
     return done.returncode, answer, done.stderr.strip()
 
 
-def verify(perdure, pool, source, folder):
+def verify(perdure, pool, source, folder, what="export", end=None):
+    """Exports the pool, compares it with the source up to `end` (all of it), checks the pool, and
+    removes it. Returns what the check says."""
     exported = os.path.join(folder, "exported")
     done = subprocess.run([perdure, "export", pool, exported], capture_output=True, text=True,
                           check=False)
     if done.returncode != 0:
-        raise Failure(f"export ended with {done.returncode}: {done.stderr.strip()}")
-    if not filecmp.cmp(source, exported, shallow=False):
+        raise Failure(f"{what}: export ended with {done.returncode}: {done.stderr.strip()}")
+    with open(source, "rb") as file:
+        expected = file.read(-1 if end is None else end)
+    with open(exported, "rb") as file:
+        found = file.read()
+    if found != expected:
         raise Failure(
-            f"export differs from {source}: {os.path.getsize(exported)} bytes, expected "
-            f"{os.path.getsize(source)}")
+            f"{what} differs from {source}: {len(found)} bytes, expected {len(expected)}")
     code, answer, message = run_json([perdure, "check", pool, "--json"])
     if code != 0:
-        raise Failure(f"check ended with {code}: {message or answer}")
+        raise Failure(f"{what}: check ended with {code}: {message or answer}")
     os.remove(exported)
+    os.remove(pool)
     return answer
 
 
@@ -289,28 +294,9 @@ def backed_up_load(perdure, pool, source, extra, batch, folder):
     made = summary.get("backups", [])
     if len(made) != 3:
         raise Failure(f"load made {len(made)} backups, expected 3")
-    with open(source, "rb") as file:
-        content = file.read()
-    exported = os.path.join(folder, "exported")
     for backup in made:
-        done = subprocess.run([perdure, "export", backup["path"], exported], capture_output=True,
-                              text=True, check=False)
-        if done.returncode != 0:
-            raise Failure(
-                f"export of {backup['path']} ended with {done.returncode}: {done.stderr.strip()}")
-        with open(exported, "rb") as file:
-            found = file.read()
-        if found != content[:backup["position"]]:
-            raise Failure(
-                f"{backup['path']} differs from {source}: {len(found)} bytes, expected its first "
-                f"{backup['position']}")
-        code, answer, message = run_json([perdure, "check", backup["path"], "--json"])
-        if code != 0:
-            raise Failure(f"check of {backup['path']} ended with {code}: {message or answer}")
-        os.remove(exported)
-        os.remove(backup["path"])
+        verify(perdure, backup["path"], source, folder, backup["path"], backup["position"])
     verify(perdure, pool, source, folder)
-    os.remove(pool)
     return {
         "seconds": summary["seconds"],
         "made": [{key: backup[key] for key in ("rows", "position")} for backup in made]
@@ -416,7 +402,6 @@ def demo(options, folder):
         "log_bytes_per_user_byte": summary["log_bytes"] / max(size, 1),
     }
     verify(options.perdure, plain_pool, source, folder)
-    os.remove(plain_pool)
 
     # 2. Under kills; a load that ends before all kills are spent is started anew, in a new pool.
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
@@ -436,7 +421,6 @@ def demo(options, folder):
         if final.get("rows") != rows:
             raise Failure(f"the load ended with {final.get('rows')} rows, expected {rows}")
         check = verify(options.perdure, pool, source, folder)
-        os.remove(pool)
     seconds = time.monotonic() - state["zero"]
 
     # 3. With backups.
