@@ -67,8 +67,10 @@ bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
     now = __atomic_fetch_or(state, copy | used, __ATOMIC_RELAXED);
     if ((now & copy) == 0) {
       copied_.push_back(page);
-      if (paging_.in_frame(page))
+      if (paging_.in_frame(page)) {
+        if (paging_.before_swap_in) paging_.before_swap_in();
         paging_.frames_->swap_in(page, std::exchange(frame_, Frames::no_frame));
+      }
     }
   }
   // PAGING-4: another thread may be swapping the page in.

@@ -124,6 +124,10 @@ class Paging {
   }
   [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
 
+  /// For tests: called before a page's words are copied to its frame. It is set before any thread
+  /// touches a page.
+  std::function<void()> before_swap_in;
+
  private:
   // A page's state is its touching ID << 8 | flags.
   static constexpr std::uint64_t copy = 1, evicting = 2, used = 4, flags = 255;

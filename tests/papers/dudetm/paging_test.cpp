@@ -292,6 +292,35 @@ TEST(Paging, APageIsSwappedInOnce) {
     for (std::uint64_t me = 0; me < threads; ++me) ASSERT_EQ(p + 1, w.look(p, 510 + me)) << p;
 }
 
+// PAGING-4, one schedule: the thread that swaps the page in stops before the first word is copied.
+// Whoever else touches the page is still waiting when it goes on.
+TEST(Paging, APageThatAnotherSwapsInIsWaitedFor) {
+  World w(8, 8, true);
+  constexpr std::uint64_t p = 3;
+  std::atomic<int> touching{0};  // 1: about to touch the page, 2: inside it
+  std::thread other;
+  w.paging->before_swap_in = [&] {
+    other = std::thread([&] {
+      Paging::Use use(*w.paging, base::thread_slot());
+      touching = 1;
+      EXPECT_TRUE(use.touch(p * page));
+      touching = 2;
+      tm::store_word(&w.shadow(p, 511), 7);
+      use.leave();
+    });
+    // It does not get further; a thread that did would have half a second for it.
+    for (int look = 0; look < 500 && touching != 2; ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(1, touching) << "it has not waited for the copy";
+  };
+  Paging::Use use(*w.paging, base::thread_slot());
+  ASSERT_TRUE(use.touch(p * page));
+  other.join();
+  EXPECT_EQ(2, touching);
+  EXPECT_EQ(7U, w.look(p, 511)) << "the copy has overwritten what it stored";
+  use.leave();
+}
+
 // Frames that are beyond the limit are taken last: one burst does not leave them in use, and each
 // of them is given back to the system when it is free.
 TEST(Paging, FramesBeyondTheLimitAreNotKeptInUse) {
