@@ -22,6 +22,17 @@ function(perdure_use_lz4 target)
   endif()
 endfunction()
 
+# perdure_use_xxhash(<target>): xxhash.h, all of which is compiled into the library: nothing of it is
+# linked or installed.
+find_path(PERDURE_XXHASH_INCLUDE xxhash.h)
+mark_as_advanced(PERDURE_XXHASH_INCLUDE)
+if(NOT PERDURE_XXHASH_INCLUDE)
+  perdure_missing(xxhash libxxhash-dev)
+endif()
+function(perdure_use_xxhash target)
+  target_include_directories(${target} SYSTEM PRIVATE ${PERDURE_XXHASH_INCLUDE})
+endfunction()
+
 # perdure_symbol_map(<target>): a shared library exports what belongs to Perdure, and gives each
 # symbol the version of its interface: the templates in its headers use much of namespace perdure,
 # so all of that is exported, and nothing else (test install_symbols).

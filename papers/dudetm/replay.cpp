@@ -17,12 +17,13 @@ Replay::Replay(EngineBase& core, ThreadLogs<log::Ring>& rings,
       count_(rings.size()),
       low_watermark_(std::move(low_watermark)),
       kept_(kept),
-      applied_to_(count_),
       checkpoint_to_(count_),  // sized here, so that a checkpoint begins without allocating
-      cursors_(count_),
       masks_(1),
       checkpoint_id_(checkpoint_id),
-      reproduced_(checkpoint_id) {}
+      reproduced_(checkpoint_id) {
+  for (std::size_t i = 0; i < count_; ++i) applied_to_.add(rings_[i], 0);
+  next_ = applied_to_;
+}
 
 // Adds a record to the round. Returns false if it can't be unpacked.
 bool Replay::add(const log::RecordView& record) {
@@ -58,25 +59,14 @@ bool Replay::apply_locked(std::uint64_t most) {
   const std::uint64_t x = low_watermark_ ? low_watermark_() : tm::no_id;
   std::uint64_t bytes = 0;
   clear();
-  for (std::size_t i = 0; i < count_; ++i) cursors_[i] = {applied_to_[i], rings_[i].tail()};
-  const std::size_t unit = core_.medium.append_unit();
+  next_ = applied_to_;
+  next_.look();
   std::uint64_t last = reproduced_.load(std::memory_order_relaxed);
-  while (bytes < most && own_bytes_ < log::max_unpacked) {
-    std::size_t next = count_;  // the ring whose record has the lowest id
-    std::uint64_t lowest = x;
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (cursors_[i].at == cursors_[i].end) continue;
-      if (const std::uint64_t id = rings_[i].at(cursors_[i].at).id(); id <= lowest) {
-        next = i;
-        lowest = id;
-      }
-    }
-    if (next == count_) break;
-    const log::RecordView record = rings_[next].at(cursors_[next].at);
+  for (log::RecordView record;
+       bytes < most && own_bytes_ < log::max_unpacked && next_.next(x, record);) {
     if (!add(record)) return core_.poison(log::strange_record(core_.medium, record.id())), false;
     last = record.id();
-    cursors_[next].at += record.bytes(unit);
-    bytes += record.bytes(unit);
+    bytes += next_.bytes(record);
   }
   if (bytes == 0) return false;
   const pool::Directory directory(core_.file.header());
@@ -88,7 +78,7 @@ bool Replay::apply_locked(std::uint64_t most) {
   applied_in_part_ = false;
   clear();
   // Only now: a thread that ended early for lack of memory has applied nothing that counts.
-  for (std::size_t i = 0; i < count_; ++i) applied_to_[i] = cursors_[i].at;
+  applied_to_ = next_;
   note_applied();
   reproduced_.store(last, std::memory_order_release);  // pairs with reproduced()
   return true;
@@ -96,13 +86,14 @@ bool Replay::apply_locked(std::uint64_t most) {
 
 void Replay::note_applied() noexcept {
   std::uint64_t most = 0;
-  for (std::size_t i = 0; i < count_; ++i) most = std::max(most, applied_to_[i] - rings_[i].head());
+  for (std::size_t i = 0; i < count_; ++i)
+    most = std::max(most, applied_to_.position(i) - rings_[i].head());
   applied_bytes_.store(most, std::memory_order_relaxed);
 }
 
 void Replay::begin_checkpoint() {
   checkpointing_ = true;
-  checkpoint_to_ = applied_to_;
+  for (std::size_t i = 0; i < count_; ++i) checkpoint_to_[i] = applied_to_.position(i);
   next_checkpoint_id_ = reproduced_.load(std::memory_order_relaxed);
   for (log::LineMasks& masks : masks_) masks.begin();
 }

@@ -26,6 +26,7 @@
 #include "papers/names.hpp"
 #include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/thread_logs.hpp"
+#include "perdure/log/log_cursor.hpp"
 #include "perdure/log/packed.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/log/ring.hpp"
@@ -68,9 +69,6 @@ class Replay {
   }
 
  private:
-  struct Cursor {
-    std::uint64_t at = 0, end = 0;
-  };
   bool add(const log::RecordView& record);
   void clear() noexcept;
   bool apply_locked(std::uint64_t most);
@@ -84,14 +82,13 @@ class Replay {
   const std::function<std::uint64_t()> low_watermark_;
   Kept& kept_;
   std::mutex mutex_;
-  std::vector<std::uint64_t> applied_to_;  // per ring: the data region shows what lies below
+  log::LogCursor applied_to_, next_;  // the data region shows what lies below; one round's
   // The values of applied_to_ when the checkpoint in progress began.
   std::vector<std::uint64_t> checkpoint_to_;
   std::uint64_t next_checkpoint_id_ = 0;
   // Memory ran out: the data region has a part of what is applied next.
   bool applied_in_part_ = false;
   bool checkpointing_ = false;
-  std::vector<Cursor> cursors_;  // one step's
   // The lines to be written back; one, because one thread applies.
   std::vector<log::LineMasks> masks_;
   std::vector<log::Payload> payloads_;                // one round's

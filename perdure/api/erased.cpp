@@ -8,6 +8,7 @@ Result<std::unique_ptr<ErasedPool>> ErasedPool::open(const std::string& path,
   try {
     std::unique_ptr<ErasedPool> pool(new ErasedPool());
     if (Status s = pool->open_registered(path, options, root, nullptr, false); !s.ok()) return s;
+    pool->begin_archive();
     pool->keep();
     return pool;
   } catch (...) {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "perdure/api/layout.hpp"
+#include "perdure/backup/archive.hpp"
 #include "perdure/base/signals.hpp"
 #include "perdure/pool/catalog.hpp"
 #include "perdure/pool/header.hpp"
@@ -346,6 +347,19 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   if (header.ring_count == 0 && chosen->identity(opened.config).rings != 0)
     return failure(Code::corrupt, path, "a pool of engine '" + family + "' without a log ring",
                    "one or more", "restore it from a copy");
+  if (options.archive.wanted()) {
+    if (opened.file->read_only())
+      return failure(Code::invalid, path, "Options::archive for a pool that is opened for reading",
+                     "none: nothing is logged", "leave it out");
+    if (!chosen->has_snapshots)
+      return failure(Code::unsupported, path,
+                     "Options::archive with engine '" + std::string(chosen->name) + "'",
+                     "an engine whose log can be followed: shadow, shadow/stm, shadow/global_lock",
+                     "open the pool with one of them if it is of their family");
+    auto archive = backup::Archive::open(options.archive, *opened.file);
+    if (!archive) return archive.status();
+    opened.archive = std::move(*archive);
+  }
   if (!opened.file->read_only())
     if (Status s = engine::recover(*chosen, *opened.file, opened.recovery,
                                    {options.recovery.threads, options.recovery.progress});
@@ -353,6 +367,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
       return of_the_medium(s);
   if (!opened.file->read_only() && chosen->prepare_log != nullptr)
     if (Status s = chosen->prepare_log(*opened.file); !s.ok()) return of_the_medium(s);
+  if (opened.archive != nullptr)
+    if (Status s = opened.archive->catch_up(*opened.file); !s.ok()) return s;
   auto catalog = pool::read_catalog(path, header, opened.file->medium().data());
   if (!catalog) return catalog.status();
   opened.file->set_root(catalog->root_offset, catalog->root_bytes);
@@ -362,6 +378,10 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
     return of_the_medium(s);
   opened.file->keep();
   return opened;
+}
+
+void start_archive(backup::Archive& archive, engine::FollowedLog* log, pool::OpenPool& file) {
+  archive.start(*log, file).or_throw();
 }
 
 Status opening_failed(const std::string& path) {

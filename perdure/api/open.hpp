@@ -18,6 +18,13 @@
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/open_pool.hpp"
 
+namespace perdure::backup {
+class Archive;
+}
+namespace perdure::engine {
+class FollowedLog;
+}
+
 namespace perdure::detail {
 
 struct Opened {
@@ -27,7 +34,13 @@ struct Opened {
   engine::Recovery recovery;
   /// The changes that give the pool the program's layout; empty in a pool without a catalog.
   Plan plan;
+  /// With Options::archive: what the session appends to.
+  std::shared_ptr<backup::Archive> archive;
 };
+
+/// Begins to archive the log, in a session without a transaction. Throws perdure::error, and
+/// std::bad_alloc.
+void start_archive(backup::Archive& archive, engine::FollowedLog* log, pool::OpenPool& file);
 
 struct RootType;  // layout.hpp
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "perdure/api/migrate.hpp"
+#include "perdure/backup/options.hpp"
 #include "perdure/engine/durability.hpp"
 #include "perdure/engine/engine_options.hpp"
 #include "perdure/engine/shadow/options.hpp"
@@ -93,6 +94,8 @@ struct Options {
   std::uint64_t max_resident = 0;
   /// How the pool is recovered if it was not closed in order.
   RecoveryOptions recovery = {};
+  /// Where the log is archived, so that each of its states can be restored (docs/backup.md).
+  ArchiveOptions archive = {};
   /// The accesses of each committed transaction are recorded to this file, as addresses and sizes
   /// without contents, for `perdure advise` (docs/advise.md). Empty: to the file that the
   /// environment variable PERDURE_TRACE names, if it is set. Pools whose engines are compiled in

@@ -183,6 +183,21 @@ class TypedPool : public PoolBase {
     return {this->open_snapshot(durability), root()};
   }
 
+  /// Makes a backup of the newest state in a folder, while transactions go on; with a folder that
+  /// has earlier backups, only what has changed since is written. Without a folder it goes to the
+  /// pool's archive (Options::archive), with which every later state can be restored, too;
+  /// otherwise this one state. `perdure restore` and perdure::restore() make a pool of it.
+  /// `progress` is called now and then; what it throws ends the backup. Throws as snapshot() and
+  /// Snapshot::copy_to(), and perdure::error: not_found where the folder's parent does not exist,
+  /// invalid without a folder in a pool without an archive. Thread safety: any thread.
+  BackupReport backup(
+      const std::string& folder = {},
+      const std::function<void(std::uint64_t done, std::uint64_t bytes)>& progress = {}) {
+    const auto state = this->open_snapshot(Durability::durable);
+    const detail::SnapshotReader inside(*state);
+    return this->back_up(*state, folder, progress);
+  }
+
   /// As view(f), over data that may be damaged: no read leaves the pool, whatever its pointers say.
   /// It is slower, because each address is checked first. `tx` is a perdure::rtx. Throws
   /// error(corrupt) where an address leads out of the data region, or where pointers lead in a
@@ -245,6 +260,7 @@ class TypedPool : public PoolBase {
         pool.first_root();
       if (plan->pending) pool.catch_up(plan);
       if (plan->adds_catalog) pool.add_catalog();
+      pool.begin_archive();
       pool.keep();
       return pool;
     } catch (...) {

@@ -11,6 +11,9 @@
 #include "perdure/api/running.hpp"
 #include "perdure/api/snapshot.hpp"
 #include "perdure/api/walk.hpp"
+#include "perdure/backup/archive.hpp"
+#include "perdure/backup/base.hpp"
+#include "perdure/backup/frame.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/engine/snapshots.hpp"
@@ -245,9 +248,9 @@ CheckReport PoolBase::compare(OwnedBlocks owned) {
   return report;
 }
 
-void detail::copy_to(engine::OpenSnapshot& snapshot, const std::string& path,
-                     const CopyProgress& progress) {
-  base::ensure_thread_slot().or_throw();  // the new file's medium counts by thread
+namespace {
+// What the snapshot reads; valid as long as it.
+pool::PoolState state_of(engine::OpenSnapshot& snapshot) {
   const pool::OpenPool& file = snapshot.file();
   pool::PoolState state;
   state.id = snapshot.id();
@@ -258,12 +261,62 @@ void detail::copy_to(engine::OpenSnapshot& snapshot, const std::string& path,
                         "see check(); nothing was copied"));
   std::sort(state.blocks.begin(), state.blocks.end(),
             [](const auto& a, const auto& b) { return a.offset < b.offset; });
-  state.read = [&](void* to, std::uint64_t offset, std::uint64_t n) {
+  state.read = [&snapshot, &file](void* to, std::uint64_t offset, std::uint64_t n) {
     snapshot.read_words(static_cast<std::uint64_t*>(to),
                         reinterpret_cast<const std::uint64_t*>(file.view() + offset), n / 8);
   };
-  state.must_be_sound = [&] { snapshot.must_be_sound(); };
-  pool::copy_pool(file, path, state, progress).or_throw();
+  state.must_be_sound = [&snapshot] { snapshot.must_be_sound(); };
+  return state;
+}
+}  // namespace
+
+void detail::copy_to(engine::OpenSnapshot& snapshot, const std::string& path,
+                     const CopyProgress& progress) {
+  base::ensure_thread_slot().or_throw();  // the new file's medium counts by thread
+  pool::copy_pool(snapshot.file(), path, state_of(snapshot), progress).or_throw();
+}
+
+ArchiveStats PoolBase::archive() {
+  running_->must_be_own();
+  const backup::Archive* const archive = running_->archive();
+  return archive != nullptr ? archive->stats() : ArchiveStats{};
+}
+
+void PoolBase::flush_archive() {
+  running_->must_be_own();
+  backup::Archive* const archive = running_->archive();
+  if (archive == nullptr)
+    throw error(failure(Code::invalid, file().path(),
+                        "flush_archive() of a pool without an archive", "Options::archive",
+                        "open the pool with it"));
+  const std::uint64_t last = running_->stats().last_id;
+  wait_for(last);
+  archive->flush(last).or_throw();
+}
+
+BackupReport PoolBase::back_up(engine::OpenSnapshot& snapshot, const std::string& folder,
+                               const pool::StateProgress& progress) {
+  base::ensure_thread_slot().or_throw();
+  std::shared_ptr<backup::Store> store;
+  if (!folder.empty())
+    store = backup::open_folder(folder, true).value();
+  else if (backup::Archive* const archive = running_->archive(); archive != nullptr)
+    store = archive->store();
+  else
+    throw error(failure(Code::invalid, file().path(), "backup() without a folder",
+                        "a folder, or a pool that was opened with Options::archive",
+                        "name the folder"));
+  const pool::PoolState state = state_of(snapshot);
+  const pool::Header header = file().header_of_clean_close(state.id);
+  return backup::write_base(*store, header, backup::unix_nanoseconds(), state, progress).value();
+}
+
+void PoolBase::begin_archive() {
+  backup::Archive* const archive = running_->archive();
+  if (archive == nullptr || !archive->needs_backup()) return;
+  const auto state = open_snapshot(Durability::durable);
+  const detail::SnapshotReader inside(*state);
+  (void)back_up(*state, {}, {});
 }
 
 void PoolBase::shut() noexcept {

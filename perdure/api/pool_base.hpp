@@ -17,6 +17,7 @@
 
 #include "perdure/api/options.hpp"
 #include "perdure/api/receipt.hpp"
+#include "perdure/backup/options.hpp"
 #include "perdure/base/status.hpp"
 
 namespace perdure {
@@ -26,6 +27,10 @@ class DynamicRunner;
 class OpenSnapshot;
 class Snapshots;
 }  // namespace engine
+namespace backup {
+class Archive;
+class Store;
+}  // namespace backup
 namespace medium {
 class Medium;
 }
@@ -74,6 +79,8 @@ class RunningEngine : public DurabilitySource {
   [[nodiscard]] virtual engine::DynamicRunner* runner() noexcept = 0;
   /// The engine's snapshots; null where it has none.
   [[nodiscard]] virtual engine::Snapshots* snapshots() noexcept = 0;
+  /// The archive of the pool's log; null where it has none.
+  [[nodiscard]] virtual backup::Archive* archive() noexcept = 0;
   /// close() for a program that asks for it: `busy` while a snapshot is open.
   Status close_unless_read();
 };
@@ -115,6 +122,12 @@ class PoolBase {
   /// the medium failed. Any thread may call it; a second call waits for the first. You may call it
   /// inside a transaction on another pool, if no transaction that it waits for waits for that one.
   Trimmed trim(std::uint64_t max_bytes = std::uint64_t{64} << 20);
+  /// What is known of the pool's archive (Options::archive). Throws std::bad_alloc.
+  [[nodiscard]] ArchiveStats archive();
+  /// Returns when every transaction that has returned is durable and in the archive. Throws
+  /// perdure::error: invalid in a pool without an archive, expired where it was given up, the
+  /// archive's failure (full, io), and what receipts throw.
+  void flush_archive();
   /// The pool's header (perdure/pool/format.hpp): identity, sizes, format. Valid while the pool is
   /// open.
   [[nodiscard]] const pool::Header& header();
@@ -185,6 +198,12 @@ class PoolBase {
   /// Opens a snapshot, and waits for its durability unless that is `async`. Throws as
   /// Pool::snapshot().
   [[nodiscard]] std::shared_ptr<engine::OpenSnapshot> open_snapshot(Durability durability);
+  /// Makes a backup of the snapshot in the folder; empty: with the pool's archive. Throws as
+  /// Pool::backup().
+  BackupReport back_up(engine::OpenSnapshot& snapshot, const std::string& folder,
+                       const std::function<void(std::uint64_t, std::uint64_t)>& progress);
+  /// Call this at the end of an opening: makes the backup that a new archive begins with.
+  void begin_archive();
   /// Whether open_snapshot() would be refused neither for the engine nor for the caller.
   [[nodiscard]] bool can_open_snapshot();
   /// The receipts' pool.

@@ -16,6 +16,7 @@
 #include "perdure/api/pool_base.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/engine_base.hpp"
+#include "perdure/engine/followed_log.hpp"
 #include "perdure/engine/snapshots.hpp"
 #include "perdure/engine/trim.hpp"
 
@@ -29,7 +30,11 @@ class Running final : public RunningEngine {
   explicit Running(Opened opened)
       : file_(std::move(opened.file)),
         engine(std::make_unique<Engine>(*file_, opened.config, opened.recovery)),
-        completions_([this](std::uint64_t id) { return wait_durable(id); }) {}
+        archive_(std::move(opened.archive)),
+        completions_([this](std::uint64_t id) { return wait_durable(id); }) {
+    if (archive_ != nullptr)
+      start_archive(*archive_, perdure::engine::followed_log_of(*engine), *file_);
+  }
 
   Status wait_durable(std::uint64_t id) override {
     if (inherited()) return engine->core().why();
@@ -82,6 +87,7 @@ class Running final : public RunningEngine {
   [[nodiscard]] perdure::engine::Snapshots* snapshots() noexcept override {
     return perdure::engine::snapshots_of(*engine);
   }
+  [[nodiscard]] backup::Archive* archive() noexcept override { return archive_.get(); }
   /// Returns whether this is a forked child's copy. Its threads, mapping and descriptors are the
   /// parent's, and another of the parent's threads may have held any of its mutexes: nothing of it
   /// is used except state() and why(), and it is never destroyed.
@@ -101,6 +107,7 @@ class Running final : public RunningEngine {
   [[nodiscard]] std::uint64_t closed_at() const noexcept {
     return closed_at_.load(std::memory_order_acquire);
   }
+  std::shared_ptr<backup::Archive> archive_;  // its thread reads the engine's log
   std::atomic<std::uint64_t> closed_at_{0};
   Completions completions_;  // last: its thread ends first
 };

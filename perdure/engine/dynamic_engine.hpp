@@ -17,6 +17,7 @@
 #include "perdure/engine/any_engine.hpp"
 #include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/engine_info.hpp"
+#include "perdure/engine/followed_log.hpp"
 #include "perdure/engine/snapshots.hpp"
 
 namespace perdure::engine {
@@ -60,6 +61,8 @@ class DynamicEngine {
     [[nodiscard]] virtual EngineBase& core() noexcept = 0;
     /// Null for an engine that has none.
     [[nodiscard]] virtual Snapshots* snapshots() noexcept = 0;
+    /// Null for an engine whose log nothing can follow.
+    [[nodiscard]] virtual FollowedLog* followed_log() noexcept = 0;
 
     // In terms of the calls above; an engine that knows its transactions' type does it in fewer.
     std::uint64_t run(bool update, Durability durability, Body body, void* arg) override;
@@ -85,6 +88,7 @@ class DynamicEngine {
   Stats stats() { return engine_->stats(); }
   [[nodiscard]] EngineBase& core() noexcept { return engine_->core(); }
   [[nodiscard]] Snapshots* snapshots() noexcept { return engine_->snapshots(); }
+  [[nodiscard]] FollowedLog* followed_log() noexcept { return engine_->followed_log(); }
   [[nodiscard]] DynamicRunner& runner() noexcept { return *engine_; }
 
  private:

@@ -111,6 +111,7 @@ class Over final : public DynamicEngine::Implementation {
   Stats stats() override { return engine_.stats(); }
   EngineBase& core() noexcept override { return engine_.core(); }
   Snapshots* snapshots() noexcept override { return snapshots_of(engine_); }
+  FollowedLog* followed_log() noexcept override { return followed_log_of(engine_); }
 
   std::uint64_t run(bool update, Durability durability, Body body, void* arg) override {
     Own& outer = own();

@@ -39,6 +39,7 @@
 
 #include "perdure/engine/background.hpp"
 #include "perdure/engine/engine_base.hpp"
+#include "perdure/engine/followed_log.hpp"
 #include "perdure/engine/thread_logs.hpp"
 #include "perdure/log/log_writer.hpp"
 #include "perdure/log/ring.hpp"
@@ -117,6 +118,20 @@ class RedoEngine {
   ThreadLogs<log::Ring> rings_;          // strict: one per thread; pipelined: one
   std::atomic<bool> async_seen_{false};  // a commit was asynchronous
   Writer writer_;
+  // Those that read the rings besides.
+  class Followed final : public FollowedLog {
+   public:
+    explicit Followed(const RedoEngine& engine) noexcept : engine_(engine) {}
+    [[nodiscard]] std::uint64_t followable_id() const noexcept override {
+      return engine_.durable_id();
+    }
+    [[nodiscard]] std::uint32_t refuses() const noexcept override { return engine_.core_.state(); }
+    [[nodiscard]] log::LogCursor cursor() const override;
+
+   private:
+    const RedoEngine& engine_;
+  };
+  Followed followed_{*this};
   Background background_{[this] { background(); }};
 
  private:

@@ -41,6 +41,14 @@ Status RedoEngine<Derived, Tm, Writer>::wait(std::uint64_t id) {
 }
 
 template <class Derived, class Tm, class Writer>
+log::LogCursor RedoEngine<Derived, Tm, Writer>::Followed::cursor() const {
+  log::LogCursor result;
+  const ThreadLogs<log::Ring>& rings = engine_.rings_;
+  for (std::size_t i = 0; i < rings.size(); ++i) result.add(rings[i], rings[i].head());
+  return result;
+}
+
+template <class Derived, class Tm, class Writer>
 void RedoEngine<Derived, Tm, Writer>::commit_waits_for_nobody(std::uint64_t id) {
   if (__builtin_expect(!async_seen_.load(std::memory_order_relaxed), 0))
     async_seen_.store(true, std::memory_order_relaxed);
@@ -73,6 +81,8 @@ Status RedoEngine<Derived, Tm, Writer>::close() {
   // mutant: close-checkpoints
   Status s = self().checkpoint();
   background_.stop();
+  // mutant: close-finishes-followers
+  if (s.ok()) s = followed_.close_followers(self().last_recorded());
   if (s.ok()) {
     EngineBase::show_stats(self());
     // The data region holds everything, durably: the clean mark may be written.

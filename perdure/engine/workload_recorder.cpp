@@ -237,6 +237,7 @@ class RecordedEngine final : public DynamicEngine::Implementation {
   Stats stats() override { return inner_->stats(); }
   EngineBase& core() noexcept override { return inner_->core(); }
   Snapshots* snapshots() noexcept override { return inner_->snapshots(); }
+  FollowedLog* followed_log() noexcept override { return inner_->followed_log(); }
 
  private:
   void finish(TraceEnd why) noexcept {

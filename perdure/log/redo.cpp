@@ -121,6 +121,24 @@ Status no_gap(RecordsInOrder records, std::uint64_t last_id, const std::string& 
 
 }  // namespace
 
+Status each_record_above(medium::Medium& medium, const pool::Header& header, std::uint64_t id,
+                         const std::function<void(const RecordView&)>& f) {
+  RecordMerge merge(header.append_unit);
+  for (std::uint32_t i = 0; i < header.ring_count; ++i) {
+    auto map = medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
+    if (!map) return map.status();
+    std::uint64_t from = header.ring_head[i];
+    const Scan scan = scan_ring(*map, from, ring_seed(header.uuid, header.epoch, i),
+                                header.append_unit, ring_name(medium, i), [&](const RecordView& r) {
+                                  if (r.id() <= id) from = r.position + r.bytes(header.append_unit);
+                                });
+    if (!scan.damage.ok()) return scan.damage;
+    merge.add(*map, from, scan.end);
+  }
+  for (RecordView r; merge.next(r);) f(r);
+  return {};
+}
+
 Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header,
                                   const RecoveryPlan* plan) {
   using Stage = RecoveryProgress::Stage;

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -142,6 +143,13 @@ struct RedoRecovery {
 /// start_session raises the epoch, a crash only means that recovery runs again.
 Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header,
                                   const RecoveryPlan* plan = nullptr);
+
+/// Calls f(record) for each whole record of the pool's redo rings with an id above `id`, in id
+/// order. Changes nothing. For a pool without dependent records, after its recovery and before the
+/// session empties the rings: its records are those that recovery has applied, and older ones.
+/// Returns `corrupt` as recovery does. Throws what f throws, and std::bad_alloc.
+Status each_record_above(medium::Medium& medium, const pool::Header& header, std::uint64_t id,
+                         const std::function<void(const RecordView&)>& f);
 
 /// "POOL: ring 3", for messages.
 std::string ring_name(const medium::Medium& medium, std::uint32_t ring);

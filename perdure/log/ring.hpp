@@ -11,6 +11,9 @@
 // RING-2 The head moves only after what lies below it is durable in the data region and the header
 // says so (the caller publishes first).
 // RING-3 Ids rise along a ring.
+// Where someone else still reads the log (floors.hpp), a checkpoint releases less than it has
+// copied: settled() is what it has copied, and decides when the next one is due; head() is what is
+// released, and decides what fits.
 // Thread safety: one thread at a time appends; any thread calls head, tail, used and fits; the
 // checkpointer calls release.
 #pragma once
@@ -143,6 +146,21 @@ class Ring {
   void release(std::uint64_t position) noexcept {
     head_.store(position, std::memory_order_release);
   }
+  /// The data region and the header have what lies below `position`, which is at least the head.
+  void settle(std::uint64_t position) noexcept {
+    // Release: pairs with the acquire in unsettled(), for the tail.
+    settled_.store(position, std::memory_order_release);
+  }
+  /// Returns the position up to which a checkpoint has copied. Any thread may call it: a hint.
+  [[nodiscard]] std::uint64_t settled() const noexcept {
+    return settled_.load(std::memory_order_relaxed);
+  }
+  /// Returns how many bytes lie above that.
+  [[nodiscard]] std::uint64_t unsettled() const noexcept {
+    // The tail never falls below what has been settled: loaded after it, it is at least as high.
+    const std::uint64_t from = settled_.load(std::memory_order_acquire);
+    return tail_.load(std::memory_order_relaxed) - from;
+  }
 
   [[nodiscard]] RecordView at(std::uint64_t position) const noexcept {
     return {reinterpret_cast<const std::uint64_t*>(map_.base + position % map_.bytes), position};
@@ -168,6 +186,7 @@ class Ring {
   std::uint64_t seed_ = 0, step_ = 1, next_sample_ = 0, last_id_ = 0;
   alignas(128) std::atomic<std::uint64_t> tail_{0};
   alignas(128) std::atomic<std::uint64_t> head_{0};
+  std::atomic<std::uint64_t> settled_{0};
   Sample sample_[samples];
 };
 

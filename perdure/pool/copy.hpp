@@ -12,23 +12,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "perdure/base/status.hpp"
-#include "perdure/pool/heap.hpp"
+#include "perdure/pool/format.hpp"
 #include "perdure/pool/open_pool.hpp"
+#include "perdure/pool/state_chunks.hpp"
 
 namespace perdure::pool {
-
-/// A state of a pool that does not change.
-struct PoolState {
-  std::uint64_t id = 0;        ///< every transaction up to it is in the state, and no other
-  std::vector<HeapOp> blocks;  ///< that allocate all that are allocated, by rising offset
-  /// Copies words of the data region, n bytes, a multiple of 8. May throw.
-  std::function<void(void* to, std::uint64_t offset, std::uint64_t n)> read;
-  /// Throws if what was read may be lost. Called when all has been read.
-  std::function<void()> must_be_sound;
-};
 
 /// Makes the pool file `path`, with the log and the limit that `pool` has, and the address at which
 /// it is mapped. `progress(done, bytes)` is called for each MiB or so of the blocks, if it is not
@@ -36,6 +26,15 @@ struct PoolState {
 /// pool has a feature that this build can't write). What `state` and `progress` throw leaves no
 /// file. REQUIRES: the thread has a slot.
 Status copy_pool(const OpenPool& pool, const std::string& path, const PoolState& state,
-                 const std::function<void(std::uint64_t done, std::uint64_t bytes)>& progress = {});
+                 const StateProgress& progress = {});
+
+/// The header of a copy of the pool in the state of that id, whose blocks have `heap_used` bytes: of
+/// a pool that was closed cleanly, with a uuid of its own. Errors: `incompatible`, `io`.
+Result<Header> header_of_copy(const OpenPool& pool, std::uint64_t id, std::uint64_t heap_used);
+/// Makes the pool file `path` with that header. fill(medium) stores the data region; what it has
+/// stored is fenced before the header is written. Errors and what is left: as copy_pool. `mode`:
+/// OpenFile::mode.
+Status create_copy(const std::string& path, const Header& header, std::uint32_t mode,
+                   const std::function<Status(medium::Medium& medium)>& fill);
 
 }  // namespace perdure::pool

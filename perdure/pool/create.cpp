@@ -328,6 +328,18 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   return medium.flush_all();
 }
 
+void NewDataRegion::store_chunk(std::uint64_t chunk, const std::byte* bytes) {
+  constexpr std::uint64_t page = 4096;
+  const std::uint64_t begin = chunk * chunk_bytes;
+  const std::uint64_t end = std::min(begin + chunk_bytes, medium_.data_bytes());
+  const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
+  for (std::uint64_t at = begin; at < end; at += page) {
+    const std::byte* const from = bytes + (at - begin);
+    const std::uint64_t n = std::min(page, end - at);
+    if (!std::all_of(from, from + n, is_zero)) store(at, from, n);
+  }
+}
+
 Status sync_folder(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder =

@@ -79,6 +79,9 @@ class NewDataRegion final : public HeapTarget {
     medium_.store(log_bytes_ + offset, from, n);
     medium_.flush(log_bytes_ + offset, n);
   }
+  /// Stores the pages of a chunk that are not zero: those that are, are so already. The chunk may
+  /// reach behind the data region's end.
+  void store_chunk(std::uint64_t chunk, const std::byte* bytes);
   void set_bits(std::uint64_t offset, std::uint64_t mask) override {
     store(offset, load(offset) | mask);
   }

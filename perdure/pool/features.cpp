@@ -63,6 +63,10 @@ void set_feature(Header& header, Feature feature) noexcept {
   header.features_optional = words.optional;
 }
 
+void set_log_from(Header& header, std::uint64_t id) noexcept {
+  header.log_from_id = has_feature(header, Feature::archived_log) ? id : 0;
+}
+
 Status check_features(const std::string& path, const Header& header, bool for_writing) {
   FeatureWords words = feature_words(header);
   const std::uint64_t read = words.read & ~known_bits(FeatureWord::read);

@@ -50,7 +50,8 @@ enum class Feature : std::uint8_t {
   replication_words = 6,
   dependent_records = 7,
   raised_limit = 8,
-  copied_objects = 9
+  copied_objects = 9,
+  archived_log = 10
 };
 
 struct FeatureInfo {
@@ -89,6 +90,9 @@ inline constexpr FeatureInfo features[] = {
     {Feature::raised_limit, FeatureWord::read, "raised limit", "perdure/pool", true},
     // The catalog has a list of copies of objects (catalog.hpp), or had one.
     {Feature::copied_objects, FeatureWord::read, "copied objects", "perdure/api", true},
+    // The header's log_from_id, which every writer keeps: so an archive of the log knows whether a
+    // transaction is missing from it.
+    {Feature::archived_log, FeatureWord::write, "archived log", "perdure/backup", true},
 };
 
 [[nodiscard]] constexpr const FeatureInfo& info(Feature f) noexcept {
@@ -118,6 +122,10 @@ struct FeatureWords {
 /// Sets the bit in a header that is not yet written, and raises its version to 4. For an open pool
 /// use OpenPool::require_feature.
 void set_feature(Header& header, Feature feature) noexcept;
+
+/// Says in a header that is not yet written that the log holds every record above `id`, if the pool
+/// has the feature archived log.
+void set_log_from(Header& header, std::uint64_t id) noexcept;
 
 /// Ok, or `incompatible`. The error names each feature that the pool has and this build does not
 /// know, if reading requires it or, with `for_writing`, writing does.

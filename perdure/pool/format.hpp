@@ -116,7 +116,10 @@ struct Header {
   /// with the feature raised limit, the limit at creation, which decides the places of all
   /// directory words (directory.hpp); otherwise 0
   std::uint64_t first_max_bytes;
-  std::uint64_t reserved3[16];
+  /// feature archived log: the log holds every record of a transaction with an id above this one;
+  /// otherwise 0 (archive of the log, docs/format.md)
+  std::uint64_t log_from_id;
+  std::uint64_t reserved3[15];
   std::uint64_t checksum;  ///< of everything before it
 };
 static_assert(std::endian::native == std::endian::little,

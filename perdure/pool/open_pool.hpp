@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "perdure/base/status.hpp"
@@ -148,10 +149,19 @@ class OpenPool {
   Status require_feature(Feature feature);
   [[nodiscard]] bool has_feature(Feature feature) const;  ///< thread safe
 
+  /// From now on the header says which records the log still has (feature archived log). Call it
+  /// before the session's first transaction. Errors: as require_feature.
+  Status archive_log();
+
   /// From now on a catalog of `bytes` bytes at `offset` is the pool's, in place of the root object
   /// (CATALOG-2): when this returns ok, both copies of the header durably say so. Call it in a
   /// session of a pool without a catalog, once the catalog is durable. Errors: as require_feature.
   Status adopt_catalog(std::uint64_t offset, std::uint64_t bytes);
+
+  /// For what copies the header's changes elsewhere: called after each change that a session makes
+  /// of more than lengths and ids (a feature, a catalog), when it is durable. Set it before the
+  /// session's first transaction.
+  void when_header_changes(std::function<Status()> f) { header_changed_ = std::move(f); }
 
   /// Reserves the view's address space, unless that was done before (start_session calls this too).
   /// The error `incompatible` names what occupies the base. open() calls it when it is given a
@@ -217,6 +227,7 @@ class OpenPool {
                                                        const Identity& who);
   Status plan_raise(const OpenFile& how);
   Status with_feature(Feature feature, const std::function<void(Header&)>& change);
+  Status with_feature_locked(Feature feature, const std::function<void(Header&)>& change);
   void say_clean(Header& h, std::uint64_t id) const;
   Status map_data(std::uint64_t from, std::uint64_t to);
   Status copy_data(std::uint64_t from, std::uint64_t to);
@@ -240,6 +251,7 @@ class OpenPool {
   std::string path_;
   std::string layout_, field_names_;  ///< Identity's
   bool said_ = false;                 ///< whether has_this_layout() was called
+  std::function<Status()> header_changed_;
 };
 
 }  // namespace perdure::pool

@@ -39,6 +39,10 @@ Status OpenPool::require_feature(Feature feature) {
   return with_feature(feature, [](Header&) {});
 }
 
+Status OpenPool::archive_log() {
+  return with_feature(Feature::archived_log, [](Header& h) { set_log_from(h, h.checkpoint_id); });
+}
+
 Status OpenPool::adopt_catalog(std::uint64_t offset, std::uint64_t bytes) {
   return with_feature(Feature::catalog_root, [&](Header& h) {
     h.root_offset = offset;
@@ -49,6 +53,14 @@ Status OpenPool::adopt_catalog(std::uint64_t offset, std::uint64_t bytes) {
 // Sets the feature and makes the change that belongs to it in one header, unless the pool has it.
 Status OpenPool::with_feature(Feature feature, const std::function<void(Header&)>& change) {
   assert(info(feature).implemented);
+  {
+    Status s = with_feature_locked(feature, change);
+    if (!s.ok() || !header_changed_) return s;
+  }
+  return header_changed_();
+}
+
+Status OpenPool::with_feature_locked(Feature feature, const std::function<void(Header&)>& change) {
   const std::lock_guard guard(header_mutex_);
   if (pool::has_feature(header_, feature)) return {};
   if (read_only_)
@@ -113,6 +125,7 @@ Status OpenPool::start_session(ViewPolicy policy, bool paged) {
       ++h.epoch;
       // mutant: session-not-clean
       h.clean = 0;
+      set_log_from(h, h.checkpoint_id);
       // mutant: session-empty-rings
       std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
       h.append_unit = static_cast<std::uint32_t>(medium_->append_unit());
@@ -216,6 +229,7 @@ Status OpenPool::grow(std::uint64_t wanted) {
 void OpenPool::say_clean(Header& h, std::uint64_t id) const {
   h.checkpoint_id = id;
   h.clean = 1;
+  set_log_from(h, id);
   std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
   if (said_ && !field_names_.empty() && !has_field_names(h, field_names_))
     set_field_names(h, field_names_);

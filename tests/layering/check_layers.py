@@ -32,15 +32,16 @@ LAYERS = {
     "log": (3, None, "log structures; know media and pools, know no transactions"),
     "tm": (3, None, "concurrency control; knows no persistence"),
     "engine": (4, None, "durability x concurrency: one folder a system"),
-    "api": (5, None, "transactions and persistent types for C++ and C"),
-    "value": (6, ("base", "api"),
+    "backup": (5, None, "the log's archive, backups and what is restored from them"),
+    "api": (6, None, "transactions and persistent types for C++ and C"),
+    "value": (7, ("base", "api"),
               "how plain structs, sequences and other C++ values lie in a pool"),
-    "container": (7, ("api", "value"),
+    "container": (8, ("api", "value"),
                   "vector, string, hash_map, map, rb_tree, list, queue, box, table, set, hash_set, "
                   "multimap, deque, priority_queue, hooked_list"),
-    "evolve": (7, ("base", "api", "value"),
+    "evolve": (8, ("base", "api", "value"),
                "version 2 of a program: what changes in a pool, and the program's steps"),
-    "inspect": (8, ("base", "pool", "api", "value"),
+    "inspect": (9, ("base", "pool", "api", "value"),
                 "a pool of any program, read by its layout text at run time, or made from a dump"),
 }
 # Folders beside perdure/, each a target of its own over the library: what it may include of

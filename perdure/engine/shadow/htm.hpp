@@ -77,7 +77,8 @@ class ShadowHtm : public RedoEngine<ShadowHtm<Tm>, Tm, log::LogWriter> {
   friend Base;
   template <class, class, class>
   friend class engine::RedoTransaction;
-  using Base::background_, Base::core_, Base::strict_, Base::rings_, Base::tm_, Base::writer_;
+  using Base::background_, Base::core_, Base::followed_, Base::strict_, Base::rings_, Base::tm_,
+      Base::writer_;
 
   // The threads that commit make the checkpoints, so the background thread has nothing to do.
   [[nodiscard]] static bool follow_log(std::chrono::microseconds /*nap*/) noexcept { return false; }

@@ -148,7 +148,8 @@ bool ShadowHtm<Tm>::slice_locked(Transaction& transaction, std::size_t pages) {
     while (!core_.poisoned() && durable() < checkpoint_->needs()) std::this_thread::yield();
   if (step != Checkpoint::Step::copied) return !core_.poisoned();
   const std::uint64_t x = checkpoint_->checkpoint_id();
-  if (Status s = publish_checkpoint(core_, rings_, x); !s.ok()) return core_.poison(s), false;
+  if (Status s = publish_checkpoint(core_, rings_, followed_.floors(), x); !s.ok())
+    return core_.poison(s), false;
   checkpoint_id_.store(x, std::memory_order_relaxed);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
   checkpoint_->finished();

@@ -59,6 +59,12 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   {
     return snapshots_.get();
   }
+  /// The pool's log, for those that read it beside transactions. A backup needs snapshots, too.
+  [[nodiscard]] FollowedLog* followed_log() noexcept
+    requires(Tm::isolates)
+  {
+    return &followed_;
+  }
 
   /// Returns when what is needed is likely to be there. The caller's transaction was rolled back
   /// and holds nothing.
@@ -68,7 +74,8 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   friend Base;
   template <class, class, class>
   friend class engine::RedoTransaction;
-  using Base::background_, Base::core_, Base::strict_, Base::rings_, Base::tm_, Base::writer_;
+  using Base::background_, Base::core_, Base::followed_, Base::strict_, Base::rings_, Base::tm_,
+      Base::writer_;
 
   // Of a transaction's next_slice_: no position of the log.
   static constexpr std::uint64_t never = ~std::uint64_t{0};
@@ -90,7 +97,7 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
     return this->async_seen_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool log_is_half_full() const noexcept {
-    return core_.config.fence_is_sync && !rings_[0].fits(rings_[0].bytes() / 2);
+    return core_.config.fence_is_sync && rings_[0].unsettled() > rings_[0].bytes() / 2;
   }
 
   // Whether the background thread is to give memory back, or a thread that commits.

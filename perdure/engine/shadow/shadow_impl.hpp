@@ -123,10 +123,10 @@ void Shadow<Tm>::slice(Transaction& transaction, bool all, std::uint64_t needed)
   }
   if (core_.state() & EngineBase::poisoned_bit) return;
   if (needed != 0 && ring.fits(needed)) return;
-  const std::uint64_t trigger = ring.head() + full_at(ring);
+  const std::uint64_t trigger = ring.settled() + full_at(ring);
   if (!all && !checkpoint_->active() && ring.tail() < trigger && !slices_for_limit()) {
     // Another thread's checkpoint has truncated the log meanwhile.
-    transaction.next_slice_ = ring.head() + due_at(ring);
+    transaction.next_slice_ = ring.settled() + due_at(ring);
     return;
   }
   // A quarter of the ring is left when the checkpoint starts. It is paced to end with half of that
@@ -148,7 +148,7 @@ void Shadow<Tm>::slice(Transaction& transaction, bool all, std::uint64_t needed)
   transaction.next_slice_ = !commits_do_slices()    ? never
                             : slices_for_limit()    ? ring.tail()
                             : checkpoint_->active() ? ring.tail() + step
-                                                    : ring.head() + due_at(ring);
+                                                    : ring.settled() + due_at(ring);
 }
 
 // On memory: where a helper is wanted, a log that is half full asks it for a checkpoint; what it
@@ -159,15 +159,15 @@ bool Shadow<Tm>::leaves_to_helper(Transaction& transaction) {
   const log::Ring& ring = *transaction.ring_;
   // Before the helper is asked, which may move it at once: this log would then be seen again only
   // when it is three quarters full.
-  const std::uint64_t head = ring.head();
-  const std::uint64_t used = ring.tail() - head;
+  const std::uint64_t settled = ring.settled();
+  const std::uint64_t used = ring.tail() - settled;
   if (!helper_ || used >= full_at(ring)) return false;
   const bool due = used >= due_at(ring);
   if (due && helper_->wanted()) {
     helper_->ask();
     (void)background_.notify();
   }
-  transaction.next_slice_ = head + (due ? full_at(ring) : due_at(ring));
+  transaction.next_slice_ = settled + (due ? full_at(ring) : due_at(ring));
   return true;
 }
 
@@ -179,7 +179,7 @@ bool Shadow<Tm>::help() {
   constexpr std::size_t pages = 128;
   const auto a_log_has = [this](auto&& bytes_of) {
     for (std::size_t i = 0; i < rings_.size(); ++i)
-      if (rings_[i].used() >= bytes_of(rings_[i])) return true;
+      if (rings_[i].unsettled() >= bytes_of(rings_[i])) return true;
     return false;
   };
   helper_->begin();
@@ -241,7 +241,7 @@ bool Shadow<Tm>::slice_locked(Transaction& transaction, std::size_t pages) {
 template <class Tm>
 Status Shadow<Tm>::finish_checkpoint() {
   const std::uint64_t x = checkpoint_->checkpoint_id();
-  if (Status s = publish_checkpoint(core_, rings_, x); !s.ok()) return s;
+  if (Status s = publish_checkpoint(core_, rings_, followed_.floors(), x); !s.ok()) return s;
   checkpoint_id_.store(x, std::memory_order_relaxed);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
   checkpoint_->finished();
@@ -262,6 +262,10 @@ void Shadow<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed) {
   const log::Ring& ring = *transaction.ring_;
   // The first one may have been the rest of an older checkpoint.
   for (int i = 0; i < 2 && !ring.fits(bytes); ++i) slice(transaction, true, bytes);
+  // mutant: log-space-waits-for-floor
+  if (!ring.fits(bytes))
+    followed_.floors().wait(checkpoint_id_.load(std::memory_order_relaxed),
+                            [this] { return core_.state() != 0; });
   std::this_thread::yield();
 }
 

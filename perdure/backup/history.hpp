@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// History: what an archive and its backups allow to restore: runs of segments without a gap, and
+// the bases in them.
+// Thread safety: values; functions over their arguments.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perdure/backup/base.hpp"
+#include "perdure/backup/segment.hpp"
+#include "perdure/backup/store.hpp"
+
+namespace perdure::backup {
+
+/// Reads the segments that follow a base, in their order, and calls f for each frame that the base
+/// does not have whole. `stop` says from where on no frame is wanted.
+class FramesAfter {
+ public:
+  /// `base_id`: the base's id. Returns `corrupt` with what is missing, `incompatible`, `io`.
+  static Result<FramesAfter> open(Store& store, std::uint64_t base_id);
+  /// Calls f(frame) for each frame with an id above the base's, and for each header frame, until f
+  /// returns false, or at the run's end. Sets end() to where it has stopped. Every segment's frames
+  /// are valid until `release` is called, which is after each segment.
+  Status each(const std::function<Result<bool>(const Frame&)>& f,
+              const std::function<Status()>& release = {});
+  /// Behind the last frame for which f returned true.
+  [[nodiscard]] const HistoryEnd& end() const noexcept { return end_; }
+  /// Whether there are segments behind a gap.
+  [[nodiscard]] bool gap() const noexcept { return gap_; }
+
+ private:
+  FramesAfter(Store& store, std::uint64_t base_id) : store_(&store), base_id_(base_id) {}
+  Store* store_;
+  std::uint64_t base_id_;
+  std::vector<SegmentName> names_;  // from the first that has an id above the base's
+  HistoryEnd end_;
+  bool gap_ = false;
+};
+
+/// Returns the part of a group frame's entries that belongs to the transactions above `above`, up
+/// to `upto`: its first word and its number of words. `corrupt` where an entry overruns.
+struct Entries {
+  const std::uint64_t* words = nullptr;
+  std::uint64_t n = 0;
+  std::uint64_t last = 0;  ///< the last transaction's id; 0 if there is none
+};
+Result<Entries> entries_of(const Frame& frame, std::uint64_t above, std::uint64_t upto,
+                           const std::string& name);
+
+}  // namespace perdure::backup

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The folder in which archives and backups lie (STORE-1).
+#include "perdure/backup/store.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/pool/pool_test.hpp"
+
+namespace perdure::backup {
+namespace {
+
+using pool::testing::Scratch;
+
+std::string text_of(Store& store, const std::string& name) {
+  const auto bytes = store.get(name).value();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST(Store, ObjectsAreWrittenOnce) {
+  const Scratch scratch;
+  const std::string path = scratch.path("store");
+  EXPECT_EQ(Code::not_found, open_folder(path, false).code());
+  const auto store = open_folder(path, true).value();
+  EXPECT_TRUE(store->put("one", "abc", 3).value());
+  EXPECT_FALSE(store->put("one", "xyz", 3).value());
+  EXPECT_EQ("abc", text_of(*store, "one"));
+  EXPECT_TRUE(store->put("chunk/ab/two", "de", 2).value());
+  EXPECT_TRUE(store->put("empty", "", 0).value());
+  EXPECT_EQ("", text_of(*store, "empty"));
+  EXPECT_TRUE(store->has("chunk/ab/two").value());
+  EXPECT_FALSE(store->has("chunk/ab/three").value());
+  EXPECT_EQ(Code::not_found, store->get("three").code());
+  EXPECT_EQ((std::vector<std::string>{"chunk/ab/two", "empty", "one"}), store->list("").value());
+  EXPECT_EQ((std::vector<std::string>{"chunk/ab/two"}), store->list("chunk/").value());
+  EXPECT_EQ((std::vector<std::string>{"one"}), store->list("o").value());
+  EXPECT_TRUE(store->remove("one").ok());
+  EXPECT_TRUE(store->remove("one").ok());
+  EXPECT_FALSE(store->has("one").value());
+  std::ofstream(scratch.path("file")) << "x";
+  EXPECT_EQ(Code::invalid, open_folder(scratch.path("file"), true).code());
+}
+
+TEST(Store, ManyAtOnceHaveTheirNamesAfterTheFlush) {
+  const Scratch scratch;
+  const auto store = open_folder(scratch.path("store"), true).value();
+  ASSERT_TRUE(store->put_soon("a/one", "1", 1).ok());
+  ASSERT_TRUE(store->put_soon("a/two", "2", 1).ok());
+  EXPECT_TRUE(store->list("").value().empty());
+  ASSERT_TRUE(store->flush().ok());
+  EXPECT_EQ((std::vector<std::string>{"a/one", "a/two"}), store->list("").value());
+  EXPECT_EQ("2", text_of(*store, "a/two"));
+}
+
+TEST(Store, OneWriterOfTheLog) {
+  const Scratch scratch;
+  const auto store = open_folder(scratch.path("store"), true).value();
+  const auto other = open_folder(scratch.path("store"), false).value();
+  {
+    const auto lock = store->lock().value();
+    EXPECT_EQ(Code::busy, other->lock().code());
+  }
+  EXPECT_TRUE(other->lock().ok());
+  EXPECT_TRUE(other->list("").value().empty()) << "the lock is no object";
+}
+
+// A process that is killed while it writes leaves files without a name, which the next writer of
+// the log removes.
+TEST(Store, WhatAKilledProcessHasLeftIsRemoved) {
+  const Scratch scratch;
+  const std::string path = scratch.path("store");
+  const auto store = open_folder(path, true).value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    (void)store->put_soon("chunk/ab/one", "1", 1);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(child, ::waitpid(child, &status, 0));
+  ASSERT_TRUE(store->put_soon("chunk/ab/two", "2", 1).ok());  // this process's own stays
+  const auto files = [&] {
+    int n = 0;
+    for (const auto& f : std::filesystem::directory_iterator(path + "/chunk/ab")) {
+      (void)f;
+      ++n;
+    }
+    return n;
+  };
+  EXPECT_EQ(2, files());
+  EXPECT_TRUE(store->lock().ok());
+  EXPECT_EQ(1, files());
+  ASSERT_TRUE(store->flush().ok());
+  EXPECT_EQ((std::vector<std::string>{"chunk/ab/two"}), store->list("").value());
+}
+
+}  // namespace
+}  // namespace perdure::backup
