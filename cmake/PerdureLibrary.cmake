@@ -22,8 +22,8 @@ function(perdure_use_lz4 target)
   endif()
 endfunction()
 
-# perdure_use_xxhash(<target>): xxhash.h, all of which is compiled into the library: nothing of it is
-# linked or installed.
+# perdure_use_xxhash(<target>): lets it include xxhash.h, all of which is compiled into the library:
+# nothing of it is linked or installed. It is looked for likewise, or is in PERDURE_XXHASH_INCLUDE.
 find_path(PERDURE_XXHASH_INCLUDE xxhash.h)
 mark_as_advanced(PERDURE_XXHASH_INCLUDE)
 if(NOT PERDURE_XXHASH_INCLUDE)

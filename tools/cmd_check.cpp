@@ -25,6 +25,7 @@
 #include "tools/command.hpp"
 #include "tools/inspected_pool.hpp"
 #include "tools/json.hpp"
+#include "tools/pool_check.hpp"
 #include "tools/raw_pool.hpp"
 #include "tools/store_pool.hpp"
 #include "tools/text.hpp"
@@ -33,11 +34,6 @@ namespace perdure::tool {
 namespace {
 
 PoolArguments arguments;
-
-struct Findings {
-  std::vector<std::string> problems, notes;
-  Json summary = Json::object();
-};
 
 const char* words(pool::CopyState state) {
   switch (state) {
@@ -228,14 +224,7 @@ void check(Findings& found) {
 }
 
 int run(App& app) {
-  Findings found;
-  try {
-    check(found);
-  } catch (const error& e) {
-    // The containers could not be examined: an error, not a finding
-    if (e.code() != Code::corrupt) throw;
-    found.problems.emplace_back(e.what());
-  }
+  const Findings found = check_pool(arguments);
   if (app.json) {
     print_json({{"pool", arguments.path},
                 {"ok", found.problems.empty()},
@@ -259,6 +248,19 @@ int run(App& app) {
 }
 
 }  // namespace
+
+Findings check_pool(const PoolArguments& which) {
+  arguments = which;
+  Findings found;
+  try {
+    check(found);
+  } catch (const error& e) {
+    // The containers could not be examined: an error, not a finding
+    if (e.code() != Code::corrupt) throw;
+    found.problems.emplace_back(e.what());
+  }
+  return found;
+}
 
 void add_check(App& app) {
   auto sub = app.add("check", "look for damage, leaks and double use; writes nothing",

@@ -125,6 +125,7 @@ int run(App& app) {
     throw UsageError(
         fmt::format("found --backups {}, expected at most {}", load.backups, most_backups));
   load.backup_name = arguments.pool.path;
+  load.archive = arguments.pool.archive;
   Loader loader(load);
   // A wrong option must not leave an empty pool behind.
   if (!std::filesystem::exists(arguments.pool.path)) loader.rehearse();
@@ -210,7 +211,10 @@ void add_load(App& app) {
       .show_default();
   sub.option("--backups", arguments.load.backups,
              "write so many backups while the load goes on, each after an equal part of the file: "
-             "pool files POOL.backup-1, POOL.backup-2, ... (default: none)");
+             "pool files POOL.backup-1, POOL.backup-2, ..., or in the archive (default: none)");
+  sub.option("--archive", arguments.pool.archive,
+             "keep an archive of the log in this folder, so that each state can be restored "
+             "(perdure restore)");
   sub.option("--durability", arguments.durability,
              "async: many batches under way; durable: wait for each")
       .one_of({"async", "group", "durable"})

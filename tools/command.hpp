@@ -125,6 +125,7 @@ struct PoolArguments {
   /// This and the rest: for commands that may create the pool
   std::string engine;
   std::uint64_t max_size = 0, log_size = 0;  ///< 0: the library's default
+  std::string archive;  ///< the folder of Options::archive; empty: none
   /// `log`: how large the log is by default, and what that limits.
   void add_creation_to(Subcommand sub,
                        const std::string& log = "default: 16MiB; one row may be half of it");
@@ -142,6 +143,9 @@ void add_dump(App& app);
 void add_info(App& app);
 void add_check(App& app);
 void add_recover(App& app);
+void add_backup(App& app);
+void add_restore(App& app);
+void add_verify(App& app);
 void add_compact(App& app);
 void add_log(App& app);
 void add_doctor(App& app);

@@ -34,7 +34,7 @@ class Backups {
   Backups(const LoadOptions& options, std::uint64_t bytes, std::uint64_t position)
       : options_(options), bytes_(bytes) {
     while (left() && position > 0 && position >= due()) ++next_;
-    for (std::uint64_t n = next_; n <= options.backups; ++n)
+    for (std::uint64_t n = next_; n <= options.backups && options.archive.empty(); ++n)
       if (std::filesystem::exists(name(n)))
         failure(Code::exists, name(n), "a file of that name", "none: a backup replaces no file",
                 "remove it, or load without --backups; no row was loaded")
@@ -44,7 +44,8 @@ class Backups {
     for (; left() && so_far.position >= due(); ++next_) {
       finish_last();
       const MadeBackup made{name(next_), so_far.rows, so_far.position};
-      writing_ = pool.back_up(made.path);
+      writing_ =
+          options_.archive.empty() ? pool.back_up(made.path) : pool.back_up_to_archive();
       made_.push_back(made);
       progress.event("backup",
                      {{"path", made.path}, {"rows", made.rows}, {"position", made.position}});
@@ -57,7 +58,8 @@ class Backups {
 
  private:
   [[nodiscard]] std::string name(std::uint64_t n) const {
-    return fmt::format("{}.backup-{}", options_.backup_name, n);
+    return options_.archive.empty() ? fmt::format("{}.backup-{}", options_.backup_name, n)
+                                    : options_.archive;
   }
   // One backup is written at a time.
   void finish_last() {

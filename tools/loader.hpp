@@ -30,6 +30,7 @@ struct LoadOptions {
   /// `backup_name` with .backup-1, .backup-2, ...
   std::uint64_t backups = 0;
   std::string backup_name;
+  std::string archive;  ///< the folder where they go instead, if the pool has an archive
 };
 
 /// A pool file that was made while the load went on.

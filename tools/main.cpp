@@ -52,6 +52,9 @@ int main(int argc, char** argv) {
   add_info(app);
   add_check(app);
   add_recover(app);
+  add_backup(app);
+  add_restore(app);
+  add_verify(app);
   add_compact(app);
   add_log(app);
   add_doctor(app);

@@ -50,6 +50,7 @@ Options options_for(const PoolArguments& arguments, StorePool::Access access,
   o.medium_options.direct = !arguments.no_direct;
   o.durability = durability;
   o.creation.threads = 1;  // the whole log is one ring: a row may be half of it
+  o.archive.folder = arguments.archive;
   if (arguments.max_size != 0) o.creation.max_size = arguments.max_size;
   o.creation.log_size = arguments.log_size != 0 ? arguments.log_size : default_log;
   return o;
@@ -96,6 +97,12 @@ void StorePool::close() { (void)impl_->pool.close(); }
 std::future<void> StorePool::back_up(const std::string& path) {
   return std::async(std::launch::async,
                     [snapshot = impl_->pool.snapshot(), path] { snapshot.copy_to(path); });
+}
+
+std::future<void> StorePool::back_up_to_archive() {
+  return std::async(std::launch::async, [pool = &impl_->pool, snapshot = impl_->pool.snapshot()] {
+    (void)pool->backup(snapshot);
+  });
 }
 
 engine::Stats StorePool::stats() const { return impl_->pool.stats(); }

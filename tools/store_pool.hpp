@@ -94,6 +94,8 @@ class StorePool {
   /// (Snapshot::copy_to). Returns when the state is fixed; get() of the result waits for the file,
   /// and throws what has failed. To be waited for before close().
   [[nodiscard]] std::future<void> back_up(const std::string& path);
+  /// The same as a backup in the pool's archive (Pool::backup).
+  [[nodiscard]] std::future<void> back_up_to_archive();
 
   struct Settled {
     std::uint64_t rows = 0, position = 0;

@@ -2,7 +2,9 @@
 """The Conan 2 recipe of Perdure, from the checkout that it lies in: conan create packaging/conan.
 
 The targets in CMake are those of the installed package: perdure::perdure, perdure::testing,
-perdure::papers. With system_lz4 the lz4 of the system is linked instead of Conan's package.
+perdure::papers. With system_lz4 the lz4 of the system is linked instead of Conan's package; with
+system_xxhash the library is built with the system's xxhash.h. That header is compiled in, so a
+program that uses Perdure never needs the package xxhash.
 """
 
 import os
@@ -26,8 +28,9 @@ class Perdure(ConanFile):
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
     options = {"shared": [True, False], "testing": [True, False], "papers": [True, False],
-               "system_lz4": [True, False]}
-    default_options = {"shared": False, "testing": True, "papers": False, "system_lz4": False}
+               "system_lz4": [True, False], "system_xxhash": [True, False]}
+    default_options = {"shared": False, "testing": True, "papers": False, "system_lz4": False,
+                       "system_xxhash": False}
 
     def _checkout(self):
         return os.path.join(self.recipe_folder, "..", "..")
@@ -49,6 +52,8 @@ class Perdure(ConanFile):
     def requirements(self):
         if not self.options.system_lz4:
             self.requires("lz4/[>=1.9 <2]")
+        if not self.options.system_xxhash:  # the header alone: nothing is linked or passed on
+            self.requires("xxhash/[>=0.8 <1]", libs=False, visible=False)
 
     def layout(self):
         cmake_layout(self)
@@ -60,7 +65,7 @@ class Perdure(ConanFile):
         toolchain.cache_variables["PERDURE_BUILD_TESTING"] = bool(self.options.testing)
         toolchain.cache_variables["PERDURE_BUILD_PAPERS"] = bool(self.options.papers)
         toolchain.generate()
-        CMakeDeps(self).generate()  # with it the toolchain says where lz4 is
+        CMakeDeps(self).generate()  # with it the toolchain says where they are
 
     def build(self):
         cmake = CMake(self)

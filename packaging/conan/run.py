@@ -5,9 +5,9 @@
 `./dev package --conan` calls this. Conan comes from PyPI, in the versions and with the checksums
 of requirements.txt, into a virtual environment in build/tools/conan; its home lies there, too, so
 that no other use of Conan on this machine is touched. Two packages are made: a static library with
-the system's lz4 (option system_lz4), and a shared library with lz4 from a Conan package. That is
-ConanCenter's with --remote; without it one that is made here of the system's files, so that no
-network but PyPI's is needed.
+the system's lz4 and xxhash (options system_lz4 and system_xxhash), and a shared library with both
+from Conan packages. Those are ConanCenter's with --remote; without it they are made here of the
+system's files, so that no network but PyPI's is needed.
 """
 
 import argparse
@@ -18,9 +18,11 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-LZ4 = HERE / "system_lz4"
-RUNS = {"static library, the system's lz4": ["-o", "&:system_lz4=True"],
-        "shared library, lz4 from a package": ["-o", "&:shared=True", "-o", "&:papers=True"]}
+STAND_INS = (HERE / "system_lz4", HERE / "system_xxhash")
+RUNS = {"static library, the system's lz4 and xxhash":
+        ["-o", "&:system_lz4=True", "-o", "&:system_xxhash=True"],
+        "shared library, lz4 and xxhash from packages":
+        ["-o", "&:shared=True", "-o", "&:papers=True"]}
 
 
 class CannotRun(Exception):
@@ -37,7 +39,7 @@ def arguments():
         description=__doc__.splitlines()[0], epilog="\n".join(__doc__.splitlines()[2:]))
     p.add_argument("--dir", type=Path, default=Path("build/tools/conan"), metavar="DIR",
                    help="where Conan and its home lie (%(default)s)")
-    p.add_argument("--remote", action="store_true", help="take lz4 from ConanCenter")
+    p.add_argument("--remote", action="store_true", help="take lz4 and xxhash from ConanCenter")
     args = p.parse_args()
     args.dir = args.dir.resolve()
     return args
@@ -79,7 +81,8 @@ def main():
                   "-c", "tools.cmake.cmaketoolchain:user_presets="]
         if not args.remote:
             common.append("--no-remote")
-            run(conan, "create", LZ4, *common, **how)
+            for stand_in in STAND_INS:
+                run(conan, "create", stand_in, *common, **how)
         for name, options in RUNS.items():
             say(f"conan create: {name}")
             run(conan, "create", HERE, "--build=missing", "--build=perdure/*", *common, *options,

@@ -198,6 +198,16 @@ class TypedPool : public PoolBase {
     return this->back_up(*state, folder, progress);
   }
 
+  /// The same of a state that was kept before, a snapshot of this pool. The snapshot's own
+  /// transactions may not be durable in the pool yet (Snapshot::copy_to).
+  BackupReport backup(const Snapshot<Root>& state, const std::string& folder = {},
+                      const std::function<void(std::uint64_t done, std::uint64_t bytes)>& progress =
+                          {}) {
+    const std::shared_ptr<engine::OpenSnapshot> snapshot = state.opened();
+    const detail::SnapshotReader inside(*snapshot);
+    return this->back_up(*snapshot, folder, progress);
+  }
+
   /// As view(f), over data that may be damaged: no read leaves the pool, whatever its pointers say.
   /// It is slower, because each address is checked first. `tx` is a perdure::rtx. Throws
   /// error(corrupt) where an address leads out of the data region, or where pointers lead in a

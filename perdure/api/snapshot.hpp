@@ -74,6 +74,11 @@ class Snapshot {
   /// back.
   [[nodiscard]] bool expired() const noexcept { return snapshot_->expired(); }
 
+  /// The engine's object, for the pool's own calls.
+  [[nodiscard]] const std::shared_ptr<engine::OpenSnapshot>& opened() const noexcept {
+    return snapshot_;
+  }
+
   /// Runs f(tx, root) once, over the snapshot's state, and returns what f returns. `tx` is a
   /// perdure::rtx. It never runs f again, waits for no thread, and makes none wait. It may be
   /// called inside a transaction, whose changes it does not see. Throws what f throws, and

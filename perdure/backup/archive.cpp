@@ -197,6 +197,7 @@ void Archive::gather() {
 // Writes the frames as a segment. Under the lock.
 Status Archive::seal() {
   const SegmentName name{number_, begin_.last, end_.last};
+  // mutant: archive-floor-before-segment
   const std::vector<std::byte> bytes = make_segment(name, run_, uuid_, begin_, frames_);
   auto made = store_->put(name.text(), bytes.data(), bytes.size());
   if (!made) return made.status();

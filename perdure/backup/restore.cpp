@@ -33,21 +33,22 @@ std::string point_text(const RestorePoint& to) {
 Result<Base> choose_base(Store& store, const RestorePoint& to) {
   auto ids = list_bases(store);
   if (!ids) return ids.status();
-  std::string oldest = "none";
+  std::string oldest;
   for (auto id = ids->rbegin(); id != ids->rend(); ++id) {
     if (to.id && *id > *to.id) {
-      oldest = "the oldest has the state after transaction " + std::to_string(*id);
+      oldest = ": the oldest has the state after transaction " + std::to_string(*id);
       continue;
     }
     auto base = read_base(store, *id);
     if (!base) return base.status();
     if (to.unix_ns && base->unix_ns > *to.unix_ns) {
-      oldest = "the oldest was made at " + std::to_string(base->unix_ns / 1000000000);
+      oldest = ": the oldest was made at " + std::to_string(base->unix_ns / 1000000000);
       continue;
     }
     return base;
   }
-  return failure(Code::not_found, store.name(), "no backup before " + point_text(to), oldest,
+  return failure(Code::not_found, store.name(),
+                 "no backup for " + point_text(to) + oldest, "a backup from before that",
                  "choose a later point: perdure verify lists what can be restored");
 }
 

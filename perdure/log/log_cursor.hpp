@@ -39,7 +39,6 @@ class LogCursor {
     Place* first = nullptr;  // the place whose record has the lowest id
     for (Place& p : places_) {
       if (p.at == p.end) continue;
-      // mutant: log-cursor-limit
       if (const std::uint64_t id = p.ring->at(p.at).id(); id <= limit) {
         // mutant: log-cursor-lowest-id
         limit = id;

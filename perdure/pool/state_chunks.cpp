@@ -79,6 +79,38 @@ std::uint64_t PoolState::bytes() const noexcept {
   return all;
 }
 
+Result<PoolState> state_at_rest(const OpenPool& pool) {
+  const Header& h = pool.header();
+  if (h.clean != 1)
+    return failure(Code::invalid, pool.path(), "a pool that was not closed in order", {},
+                   "open it once with its program, or run perdure recover");
+  PoolState state;
+  state.id = h.checkpoint_id;
+  const std::byte* const data = pool.medium().data();
+  const Directory directory(h);
+  const HeapAudit heap = audit_heap(
+      data, h,
+      [&](std::uint64_t offset, std::uint64_t bytes) {
+        // A block of one chunk may be a large one, or one of a span.
+        ChunkWord word;
+        std::memcpy(&word, data + directory.word(offset / chunk_bytes), sizeof word);
+        const bool large = word.kind() == ChunkWord::large;
+        state.blocks.push_back({offset, large ? large_class : size_class(bytes),
+                                large ? static_cast<std::uint32_t>(word.count()) : 0, true});
+      },
+      &pool.medium());
+  if (!heap.problems.empty())
+    return failure(Code::corrupt, pool.path(), heap.problems.front(), {},
+                   "see perdure check; restore an earlier backup");
+  std::sort(state.blocks.begin(), state.blocks.end(),
+            [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  state.read = [data](void* to, std::uint64_t offset, std::uint64_t n) {
+    std::memcpy(to, data + offset, n);
+  };
+  state.must_be_sound = [] {};
+  return state;
+}
+
 Status each_chunk(const PoolState& state, const Directory& directory,
                   const std::function<Status(std::uint64_t chunk, const std::byte* bytes)>& f,
                   const StateProgress& progress) {

@@ -14,6 +14,7 @@
 #include "perdure/base/status.hpp"
 #include "perdure/pool/directory.hpp"
 #include "perdure/pool/heap.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::pool {
 
@@ -28,6 +29,11 @@ struct PoolState {
 
   [[nodiscard]] std::uint64_t bytes() const noexcept;  ///< in its blocks
 };
+
+/// The state of a pool that no session has, as it lies on its medium, which the result reads.
+/// Errors: `invalid` where it was not closed in order, `corrupt` where the heap contradicts itself.
+/// Throws std::bad_alloc.
+Result<PoolState> state_at_rest(const OpenPool& pool);
 
 /// Told how far a copy is: bytes of the state's blocks that are copied, and all of them.
 using StateProgress = std::function<void(std::uint64_t done, std::uint64_t bytes)>;

@@ -282,6 +282,12 @@ class Dev(LimitedCase):
         for target, _, package in rows:
             self.assertIn(package, self.packages("core", "test"), target)
 
+    def test_what_the_library_is_built_with_is_listed(self):
+        text = (SOURCE / "cmake" / "PerdureLibrary.cmake").read_text()
+        named = re.findall(r"perdure_missing\(\S+ ([\w-]+)\)", text)
+        self.assertIn("liblz4-dev", named)
+        self.assertLessEqual(set(named), set(self.packages("core")))
+
     def test_a_package_without_one_of_its_parts(self):
         """GoogleTest is found, GoogleMock is missing: libgtest-dev alone is installed."""
         (self.root / "GTestConfig.cmake").write_text(

@@ -38,6 +38,16 @@ foreach(file IN ITEMS include/perdure.hpp include/perdure.h include/perdure/base
   endif()
 endforeach()
 
+# xxhash.h is compiled into the library: nothing that is installed includes it or asks for it.
+file(GLOB_RECURSE installed ${prefix}/include/* ${prefix}/${LIBDIR}/cmake/*
+  ${prefix}/${LIBDIR}/pkgconfig/*)
+foreach(file IN LISTS installed)
+  file(STRINGS ${file} named REGEX "xxhash[.]h|libxxhash")
+  if(named)
+    message(FATAL_ERROR "${file}: found '${named}', expected nothing of xxhash")
+  endif()
+endforeach()
+
 # By find_package.
 set(configure ${CMAKE_COMMAND} -S ${consumer} -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${prefix}
   -D WANTED=${VERSION} -D CMAKE_C_COMPILER=${CC} -D CMAKE_CXX_COMPILER=${CXX})

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The vcpkg port and the Conan recipe fit this tree: version, options, files that they name.
+"""The vcpkg port and the Conan recipe fit this tree: version, options, dependencies, files.
 
 Neither vcpkg nor Conan is needed: the port runs with stand-ins for vcpkg's functions, which print
 what they are told. `./dev package --conan` runs the recipe itself.
@@ -23,6 +23,9 @@ from limits import LimitedCase  # noqa: E402
 ROOT = (SOURCE / "CMakeLists.txt").read_text()
 VERSION = re.search(r"project\(perdure VERSION (\S+)", ROOT)[1]
 OPTIONS = set(re.findall(r"^option\((PERDURE_\w+)\s", ROOT, re.M))
+# What the library is built with: perdure_use_<name> in CMake. The ports give it the same name.
+LIBRARIES = set(re.findall(r"^function\(perdure_use_(\w+) target\)",
+                           (SOURCE / "cmake" / "PerdureLibrary.cmake").read_text(), re.M))
 PORT = SOURCE / "packaging" / "vcpkg" / "perdure"
 CONAN = SOURCE / "packaging" / "conan"
 STAND_INS = """
@@ -50,6 +53,11 @@ class Vcpkg(LimitedCase):
 
     def test_the_manifest_has_the_version_of_the_project(self):
         self.assertEqual(self.manifest["version-semver"], VERSION)
+
+    def test_the_dependencies_are_the_librarys(self):
+        self.assertIn("lz4", LIBRARIES)
+        given = {name for name in self.manifest["dependencies"] if isinstance(name, str)}
+        self.assertEqual(given, LIBRARIES)
 
     def test_the_port_with_stand_ins(self):
         with tempfile.TemporaryDirectory(prefix="perdure-port-") as folder:
@@ -83,6 +91,20 @@ class Conan(LimitedCase):
         given |= set(re.findall(r"PERDURE_BUILD_[A-Z]+", self.recipe))
         self.assertGreater(len(given), 5)
         self.assertLessEqual(given, OPTIONS)
+
+    def test_the_requirements_are_the_librarys(self):
+        self.assertEqual(set(re.findall(r'requires\("(\w+)/\[', self.recipe)), LIBRARIES)
+
+    def test_each_requirement_can_be_the_systems(self):
+        """An option says so, and a stand-in for ConanCenter's package is made in the test."""
+        options = set(re.findall(r'"system_(\w+)": \[True, False\]', self.recipe))
+        self.assertEqual(options, LIBRARIES)
+        runs = (CONAN / "run.py").read_text()
+        for name in LIBRARIES:
+            stand_in = (CONAN / f"system_{name}" / "conanfile.py").read_text()
+            self.assertIn(f'    name = "{name}"\n', stand_in)
+            self.assertIn(f'HERE / "system_{name}"', runs)
+            self.assertIn(f'"&:system_{name}=True"', runs)
 
     def test_the_sources_are_there(self):
         names = re.search(r"^SOURCES = \(([^)]*)\)", self.recipe, re.M)[1]

@@ -57,6 +57,9 @@ PROGRAMS = {
     "snapshots_engine": ("engine_snapshots_test", [*GTEST]),
     "snapshots_checks": ("engine_snapshots_checks_test", [*GTEST]),
     "versions": ("engine_versions_test", [*GTEST]),
+    "archive": ("backup_archive_test", [*GTEST]),
+    "archive_killed": ("backup_kill_test", [*GTEST]),
+    "restore": ("backup_restore_test", [*GTEST]),
 }
 
 # The engines whose names begin so run the code of a folder, and no others do. All other code is

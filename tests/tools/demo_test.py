@@ -46,6 +46,8 @@ class Demo(LimitedCase):
         rows = [backup["rows"] for backup in result["backups"]["made"]]
         self.assertEqual(rows, sorted(set(rows)))
         self.assertEqual(len(rows), 3)
+        self.assertEqual([point["to"] for point in result["backups"]["restored"]],
+                         ["backup", "transaction", "time"])
         self.assertEqual(
             sorted(n for n in os.listdir(self.folder) if n.startswith("perdure-demo-")), [])
         self.assertTrue(os.path.exists(os.path.join(self.folder, "demo.json")))
@@ -71,8 +73,8 @@ class Demo(LimitedCase):
         self.assertIn("export differs", self.fails_with(lie, 100))
 
     def test_a_backup_of_another_moment_fails(self):
-        lie = f'"export "*.backup-2) "{PERDURE}" "$@" && sed -i 1d "$3"'
-        self.assertIn("backup-2 differs", self.fails_with(lie, 4000))
+        lie = f'"export "*restored-1.perdure) "{PERDURE}" "$@" && sed -i 1d "$3"'
+        self.assertIn("restored-1.perdure differs", self.fails_with(lie, 4000))
 
     def test_cannot_run(self):
         self.assertEqual(

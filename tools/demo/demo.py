@@ -11,8 +11,9 @@ lost.
      instants, some during recovery) and starts it again. A kill counts only if the loader was
      alive. At every start the pool must hold at least the rows that had been reported durable.
   4. export, compared byte for byte with the input, and `perdure check`.
-  5. the same load once more, which writes three backups while it goes on, each after a quarter more
-     of the file. Each is opened, checked, exported and compared with the input up to there.
+  5. the same load once more, with an archive of its log and three backups while it goes on. The
+     pool is restored to a backup, to a transaction and to a time, each at random; each restored
+     pool is checked, exported and compared with the input up to there.
 Prints what it found, writes demo.json and demo.png to --out, removes its temporary folder. Exit
 status: 0 all held, 1 something did not, 2 usage, 3 it could not be run.
 """
@@ -288,18 +289,44 @@ def verify(perdure, pool, source, folder, what="export", end=None):
     return answer
 
 
-def backed_up_load(perdure, pool, source, extra, batch, folder):
-    """Loads with backups; compares each backup with the part of the input that it has."""
-    summary, _ = clean_load(perdure, pool, source, extra + ["--backups", "3"], batch)
-    made = summary.get("backups", [])
-    if len(made) != 3:
-        raise Failure(f"load made {len(made)} backups, expected 3")
-    for backup in made:
-        verify(perdure, backup["path"], source, folder, backup["path"], backup["position"])
+def backed_up_load(perdure, pool, source, extra, batch, folder, seed):
+    """Loads with an archive and three backups under the load; restores the pool to the second
+    backup, to a transaction and to a time, and compares each with the part of the input that it
+    has."""
+    archive = os.path.join(folder, "archive")
+    summary, _ = clean_load(perdure, pool, source,
+                            extra + ["--archive", archive, "--backups", "3"], batch)
+    if len(summary.get("backups", [])) != 3:
+        raise Failure(f"load made {len(summary.get('backups', []))} backups, expected 3")
+    code, found, message = run_json([perdure, "verify", archive, "--restore", "--json"])
+    if code != 0:
+        raise Failure(f"verify ended with {code}: {message or found}")
+    run = found["runs"][-1]
+    numbers = random.Random(seed)
+    time_ns = numbers.randint(found["backups"][0]["unix_ns"], run["last_unix_ns"])
+    points = [("backup", str(found["backups"][2]["id"])),
+              ("transaction", str(numbers.randint(found["backups"][0]["id"], run["last"]))),
+              ("time", f"@{time_ns // 10**9}.{time_ns % 10**9:09}")]
+    restored = []
+    for n, (kind, point) in enumerate(points, 1):
+        made = os.path.join(folder, f"restored-{n}.perdure")
+        code, answer, message = run_json([perdure, "restore", archive, made, "--to", point,
+                                          "--json"])
+        if code != 0:
+            raise Failure(f"restore to {kind} {point} ended with {code}: {message}")
+        code, info, message = run_json([perdure, "info", made, "--json"])
+        if code != 0:
+            raise Failure(f"info {made} ended with {code}: {message}")
+        loaded = info["store"]
+        verify(perdure, made, source, folder, made, loaded.get("position", 0))
+        restored.append({"to": kind, "id": answer["id"], "rows": loaded["rows"]})
     verify(perdure, pool, source, folder)
+    shutil.rmtree(archive)
     return {
         "seconds": summary["seconds"],
-        "made": [{key: backup[key] for key in ("rows", "position")} for backup in made]
+        "made": [{key: backup[key] for key in ("rows", "position")}
+                 for backup in summary["backups"]],
+        "restored": restored
     }
 
 
@@ -359,9 +386,10 @@ def report(result):
         f"{killed['recovery_max'] * 1e3:.1f} ms")
     say(f"  records replayed         {killed['replayed_records']:,}")
     say("  acknowledged rows lost   0")
-    made = ", ".join(f"{backup['rows']:,}" for backup in result["backups"]["made"])
-    say(f"backups while loading      3, with {made} records, each byte for byte the input up to "
-        "there")
+    made = ", ".join(f"a {point['to']} ({point['rows']:,} records)"
+                     for point in result["backups"]["restored"])
+    say(f"backups while loading      3, and an archive; restored to {made}, each byte for byte the "
+        "input up to there")
     say(f"export                     byte for byte the input ({result['bytes']:,} bytes)")
     found = result["check"]["summary"]
     say(f"check                      no problem: {found['heap_blocks']:,} blocks, "
@@ -424,9 +452,9 @@ def demo(options, folder):
     seconds = time.monotonic() - state["zero"]
 
     # 3. With backups.
-    say("loading them once more, with three backups while it goes on")
+    say("loading them once more, with an archive and three backups while it goes on")
     backups = backed_up_load(options.perdure, os.path.join(folder, "backed-up.perdure"), source,
-                             extra, batch, folder)
+                             extra, batch, folder, seed)
 
     recoveries = [r["seconds"] for r in state["recoveries"]]
     replays = [r["replay_seconds"] for r in state["recoveries"]]

@@ -9,6 +9,7 @@ names.txt has the name of every mutant that ever existed. A new mutant is added 
 is removed from the table stays there, and is listed in REMOVED with the reason.
 """
 
+from .backup import BACKUP
 from .blurred import BLURRED
 from .callers import CALLERS
 from .copies import COPIES
@@ -29,6 +30,7 @@ MUTANTS = (
     + SESSIONS
     + ORDERS
     + SNAPSHOTS
+    + BACKUP
     + CALLERS
     + LISTS
     + REWIND

@@ -276,7 +276,7 @@ ORDERS = (
     ),
     Mutant(
         "a ring's room up to X only (checkpoint)",
-        {"checkpoint-truncates-to-id": instead("rings[i].tail()", inner=True)},
+        {"checkpoint-truncates-to-id": instead("rings[i].tail()")},
         by="threads",
     ),
     Mutant(
