@@ -31,12 +31,14 @@ struct ListedChunk {
 static_assert(sizeof(ListedChunk) == 24);
 
 enum class Codec : std::uint32_t { raw = 0, lz4 = 1 };
-// A chunk's file: this, then its bytes, compressed where that makes them smaller.
+// A chunk's file: this, then its bytes, compressed where that makes them smaller. The file's name is
+// the hash of the bytes themselves; a compressed file that has changed may still give the same.
 struct ChunkHeader {
   char magic[4] = {'P', 'D', 'C', 'K'};
   Codec codec = Codec::raw;
+  std::uint64_t stored = 0;  // the low word of the hash of the bytes that follow
 };
-static_assert(sizeof(ChunkHeader) == 8);
+static_assert(sizeof(ChunkHeader) == 16);
 
 Status damaged(const Store& store, const std::string& name, const std::string& what) {
   return failure(Code::corrupt, store.name() + "/" + name, what, "a whole file of a backup",
@@ -57,6 +59,7 @@ std::vector<std::byte> chunk_file(const std::byte* bytes) {
   } else {
     std::memcpy(file.data() + sizeof header, bytes, pool::chunk_bytes);
   }
+  header.stored = hash_of(file.data() + sizeof header, file.size() - sizeof header).low;
   std::memcpy(file.data(), &header, sizeof header);
   return file;
 }
@@ -183,7 +186,8 @@ Result<std::vector<std::byte>> read_chunk(Store& store, const Hash& hash) {
   std::memcpy(&header, file->data(), sizeof header);
   const std::size_t n = file->size() - sizeof header;
   std::vector<std::byte> bytes(pool::chunk_bytes);
-  bool whole = std::memcmp(header.magic, ChunkHeader().magic, sizeof header.magic) == 0;
+  bool whole = std::memcmp(header.magic, ChunkHeader().magic, sizeof header.magic) == 0 &&
+               hash_of(file->data() + sizeof header, n).low == header.stored;
   if (whole && header.codec == Codec::lz4)
     whole = LZ4_decompress_safe(reinterpret_cast<const char*>(file->data() + sizeof header),
                                 reinterpret_cast<char*>(bytes.data()), static_cast<int>(n),

@@ -6,6 +6,10 @@
 #define XXH_INLINE_ALL  // nothing to link
 #include <xxhash.h>
 
+#if XXH_VERSION_NUMBER < 800
+#error "perdure: found xxhash before 0.8.0, expected 0.8.0 or newer, since which XXH3 is fixed"
+#endif
+
 namespace perdure::backup {
 namespace {
 
