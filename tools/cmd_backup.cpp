@@ -34,8 +34,8 @@ int run(App& app) {
   const pool::PoolState state = pool::state_at_rest(*file).value();
   BackupReport report;
   const auto write = [&](backup::Store& store) {
-    report = backup::write_base(store, file->header(), backup::unix_nanoseconds(), state,
-                                show_bytes("backup"))
+    report = backup::write_base(store, file->header(), file->file_mode(),
+                                backup::unix_nanoseconds(), state, show_bytes("backup"))
                  .value();
   };
   if (stream) {
@@ -64,9 +64,9 @@ int run(App& app) {
 }  // namespace
 
 void add_backup(App& app) {
-  auto sub = app.add("backup",
-                     "back up a pool that no program has open; only what is new is written",
-                     "perdure backup bank.perdure /backups/bank");
+  auto sub =
+      app.add("backup", "back up a pool that no program has open; only what is new is written",
+              "perdure backup bank.perdure /backups/bank");
   arguments.add_to(sub);
   sub.option("DIR", folder,
              "a folder with this pool's backups, or a new one; -: a tar stream to standard output")

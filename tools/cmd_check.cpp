@@ -73,15 +73,15 @@ void check_log(RawPool& pool, Findings& found) {
       if (!ring.scan.damage.ok()) found.problems.push_back("log: " + ring.scan.damage.message());
     }
   }
-  found.summary["log_records"] = records;
+  (*found.summary)["log_records"] = records;
 }
 
 void check_heap(RawPool& pool, Findings& found) {
   const pool::HeapAudit audit =
       pool::audit_heap(pool.medium().data(), pool.header(), {}, &pool.medium());
   for (const auto& problem : audit.problems) found.problems.push_back("heap: " + problem);
-  found.summary["heap_blocks"] = audit.blocks;
-  found.summary["heap_bytes"] = audit.bytes;
+  (*found.summary)["heap_blocks"] = audit.blocks;
+  (*found.summary)["heap_bytes"] = audit.bytes;
 }
 
 // The walk over a pool of any program, by its layout text.
@@ -190,13 +190,13 @@ void check_containers(bool store, std::uint64_t heap_bytes, Findings& found) {
     return;
   }
   for (const auto& [name, value] : report.items()) {
-    if (name != "problems" && name != "notes" && name != "walked") found.summary[name] = value;
+    if (name != "problems" && name != "notes" && name != "walked") (*found.summary)[name] = value;
   }
   for (const auto& problem : report.value("problems", Json::array()))
     found.problems.push_back("containers: " + problem.get<std::string>());
   for (const auto& note : report.value("notes", Json::array()))
     found.notes.push_back("containers: " + note.get<std::string>());
-  found.summary["containers_walked"] = report.value("walked", true);
+  (*found.summary)["containers_walked"] = report.value("walked", true);
 }
 
 void check(Findings& found) {
@@ -206,8 +206,8 @@ void check(Findings& found) {
     pool.require_readable();
     clean = pool.header().clean == 1;
     store = is_store(pool.header());
-    found.summary["engine"] = pool.engine();
-    found.summary["clean"] = clean;
+    (*found.summary)["engine"] = pool.engine();
+    (*found.summary)["clean"] = clean;
     check_header(pool, found);
     check_log(pool, found);
     if (clean)
@@ -218,9 +218,9 @@ void check(Findings& found) {
           "the program) first");
   }
   // Over a broken heap the walk would find nothing new
-  found.summary["containers_walked"] = false;
+  (*found.summary)["containers_walked"] = false;
   if (clean && found.problems.empty())
-    check_containers(store, found.summary["heap_bytes"].get<std::uint64_t>(), found);
+    check_containers(store, (*found.summary)["heap_bytes"].get<std::uint64_t>(), found);
 }
 
 int run(App& app) {
@@ -230,10 +230,10 @@ int run(App& app) {
                 {"ok", found.problems.empty()},
                 {"problems", found.problems},
                 {"notes", found.notes},
-                {"summary", found.summary}});
+                {"summary", *found.summary}});
   } else {
     for (const auto& note : found.notes) fmt::print("note: {}\n", note);
-    for (const auto& [name, value] : found.summary.items())
+    for (const auto& [name, value] : found.summary->items())
       fmt::print("{:<20}{}\n", name + ":",
                  value.is_string() ? value.get<std::string>() : json_text(value));
   }
@@ -252,6 +252,7 @@ int run(App& app) {
 Findings check_pool(const PoolArguments& which) {
   arguments = which;
   Findings found;
+  found.summary = std::make_shared<Json>(Json::object());
   try {
     check(found);
   } catch (const error& e) {

@@ -65,8 +65,7 @@ int run(App& app) {
   fmt::print("{}: the state after transaction {}, archived by {}: backup {} and {} transactions\n",
              path, report.id, time_text(report.unix_ns), report.backup_id,
              grouped(report.transactions));
-  if (report.gap)
-    fmt::print("note: the archive goes on behind a gap, with no backup behind it\n");
+  if (report.gap) fmt::print("note: the archive goes on behind a gap, with no backup behind it\n");
   return exit_ok;
 }
 

@@ -23,18 +23,20 @@ bool with_restore = false;
 
 // Restores the newest state into the scratch folder, checks the pool, and removes it.
 Json restore_and_check(std::vector<std::string>& problems) {
-  std::string where = (scratch.empty() ? std::filesystem::temp_directory_path().string() : scratch) +
-                      "/perdure-verify-XXXXXX";
+  std::string where =
+      (scratch.empty() ? std::filesystem::temp_directory_path().string() : scratch) +
+      "/perdure-verify-XXXXXX";
   if (::mkdtemp(where.data()) == nullptr) system_failure(where, "mkdtemp", errno).or_throw();
   Json result;
   try {
     PoolArguments made;
     made.path = where + "/pool";
     const RestoreReport report = restore(folder, made.path, {}, show_bytes("restore"));
-    result = {{"id", report.id}, {"backup_id", report.backup_id}, {"transactions", report.transactions}};
+    result = {
+        {"id", report.id}, {"backup_id", report.backup_id}, {"transactions", report.transactions}};
     const Findings found = check_pool(made);
     for (const std::string& p : found.problems) problems.push_back("the restored pool: " + p);
-    result["summary"] = found.summary;
+    result["summary"] = *found.summary;
   } catch (const error& e) {
     problems.push_back(std::string("the newest state can't be restored: ") + e.what());
   }
@@ -88,8 +90,9 @@ int run(App& app) {
 }  // namespace
 
 void add_verify(App& app) {
-  auto sub = app.add("verify", "say what a folder's backups and archive can restore; look for damage",
-                     "perdure verify /backups/bank --restore");
+  auto sub =
+      app.add("verify", "say what a folder's backups and archive can restore; look for damage",
+              "perdure verify /backups/bank --restore");
   sub.option("DIR", folder, "the folder with backups").required();
   sub.flag("--restore", with_restore, "restore the newest state to a temporary file and check it");
   sub.option("--scratch", scratch, "where that file is made (the folder for temporary files)");

@@ -125,7 +125,7 @@ struct PoolArguments {
   /// This and the rest: for commands that may create the pool
   std::string engine;
   std::uint64_t max_size = 0, log_size = 0;  ///< 0: the library's default
-  std::string archive;  ///< the folder of Options::archive; empty: none
+  std::string archive;                       ///< the folder of Options::archive; empty: none
   /// `log`: how large the log is by default, and what that limits.
   void add_creation_to(Subcommand sub,
                        const std::string& log = "default: 16MiB; one row may be half of it");

@@ -44,8 +44,7 @@ class Backups {
     for (; left() && so_far.position >= due(); ++next_) {
       finish_last();
       const MadeBackup made{name(next_), so_far.rows, so_far.position};
-      writing_ =
-          options_.archive.empty() ? pool.back_up(made.path) : pool.back_up_to_archive();
+      writing_ = options_.archive.empty() ? pool.back_up(made.path) : pool.back_up_to_archive();
       made_.push_back(made);
       progress.event("backup",
                      {{"path", made.path}, {"rows", made.rows}, {"position", made.position}});

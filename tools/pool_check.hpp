@@ -4,7 +4,7 @@
 // Thread safety: single-threaded; it runs a child process.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,7 +15,7 @@ namespace perdure::tool {
 
 struct Findings {
   std::vector<std::string> problems, notes;
-  Json summary = Json::object();
+  std::shared_ptr<Json> summary;  ///< an object
 };
 
 /// Checks header, log, heap and containers of a pool. Throws perdure::error if it can't be opened.

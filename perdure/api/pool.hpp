@@ -198,11 +198,11 @@ class TypedPool : public PoolBase {
     return this->back_up(*state, folder, progress);
   }
 
-  /// The same of a state that was kept before, a snapshot of this pool. The snapshot's own
-  /// transactions may not be durable in the pool yet (Snapshot::copy_to).
-  BackupReport backup(const Snapshot<Root>& state, const std::string& folder = {},
-                      const std::function<void(std::uint64_t done, std::uint64_t bytes)>& progress =
-                          {}) {
+  /// The same of a state that was kept before, a snapshot of this pool (`invalid`: of another one).
+  /// It waits until that state is durable in the pool.
+  BackupReport backup(
+      const Snapshot<Root>& state, const std::string& folder = {},
+      const std::function<void(std::uint64_t done, std::uint64_t bytes)>& progress = {}) {
     const std::shared_ptr<engine::OpenSnapshot> snapshot = state.opened();
     const detail::SnapshotReader inside(*snapshot);
     return this->back_up(*snapshot, folder, progress);

@@ -297,6 +297,11 @@ void PoolBase::flush_archive() {
 BackupReport PoolBase::back_up(engine::OpenSnapshot& snapshot, const std::string& folder,
                                const pool::StateProgress& progress) {
   base::ensure_thread_slot().or_throw();
+  if (&snapshot.file() != &file())
+    throw error(failure(Code::invalid, file().path(), "backup() of another pool's snapshot",
+                        "one of this pool", "call that pool's backup()"));
+  // The archive knows nothing that the pool may lose.
+  wait_for(snapshot.id());
   std::shared_ptr<backup::Store> store;
   if (!folder.empty())
     store = backup::open_folder(folder, true).value();
@@ -308,7 +313,9 @@ BackupReport PoolBase::back_up(engine::OpenSnapshot& snapshot, const std::string
                         "name the folder"));
   const pool::PoolState state = state_of(snapshot);
   const pool::Header header = file().header_of_clean_close(state.id);
-  return backup::write_base(*store, header, backup::unix_nanoseconds(), state, progress).value();
+  return backup::write_base(*store, header, file().file_mode(), backup::unix_nanoseconds(), state,
+                            progress)
+      .value();
 }
 
 void PoolBase::begin_archive() {

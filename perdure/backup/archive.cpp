@@ -38,6 +38,8 @@ Result<std::unique_ptr<Archive>> Archive::open(const ArchiveOptions& options,
   if (!lock) return lock.status();
   archive->lock_ = std::move(*lock);
   std::memcpy(archive->uuid_, file.header().uuid, sizeof archive->uuid_);
+  // What an earlier process has made may not be durable yet.
+  if (Status s = archive->store_->flush(); !s.ok()) return s;
   if (Status s = archive->find_end(); !s.ok()) return s;
   if (Status s = check_owner(*archive->store_, archive->uuid_); !s.ok()) return s;
   return archive;
@@ -75,32 +77,53 @@ Status Archive::find_end() {
 Status Archive::catch_up(pool::OpenPool& file) {
   const pool::Header& h = file.header();
   const std::uint64_t last = h.checkpoint_id;  // after recovery: of all that the pool has
-  if (has_history_ && end_.last > last)
+  auto bases = list_bases(*store_);
+  if (!bases) return bases.status();
+  if (const std::uint64_t has = std::max(end_.last, bases->empty() ? 0 : bases->back()); has > last)
     return failure(
         Code::incompatible, store_->name(),
-        "an archive with transactions up to " + std::to_string(end_.last),
+        "an archive with transactions up to " + std::to_string(has),
         "up to " + std::to_string(last) + " at most, which is all that " + file.path() + " has",
         "the pool is an older copy: restore it from the archive (perdure restore), or name another "
         "folder");
   // ARCHIVE-3
   // mutant: archive-sees-gap
-  const bool whole = has_history_ && pool::has_feature(h, pool::Feature::archived_log) &&
-                     h.log_from_id <= end_.last;
-  if (!whole) {
-    had_gap_ = has_history_;
-    run_ = last;
-    begin_ = end_ = {last, end_.unix_ns, {}};
-    return {};
-  }
+  bool whole = has_history_ && pool::has_feature(h, pool::Feature::archived_log) &&
+               h.log_from_id <= end_.last;
+  // Recovery has dropped some of such records, and does not say which.
+  if (h.clean != 1 && pool::has_feature(h, pool::Feature::dependent_records)) whole = false;
+  if (!whole) return begin_anew(last);
   if (h.clean == 1) return {};  // it was finished at the close
+  // ARCHIVE-2: the segments are durable in the store before the session empties the log.
   // mutant: archive-catches-up
+  Status s = catch_up_with_log(file);
+  if (s.ok() || options_.when_full != ArchiveOptions::WhenFull::give_up) return s;
+  problem_ = s.message();
+  return begin_anew(last);
+}
+
+Status Archive::begin_anew(std::uint64_t last) {
+  had_gap_ = has_history_;
+  run_ = last;
+  frames_.clear();
+  begin_ = end_ = {last, end_.unix_ns, {}};
+  return {};
+}
+
+Status Archive::catch_up_with_log(pool::OpenPool& file) {
+  const pool::Header& h = file.header();
+  Status sealed;
   Status s = log::each_record_above(file.medium(), h, end_.last, [&](const auto& record) {
+    if (!sealed.ok()) return;
     entries_.add(record);
-    if (entries_.bytes() >= frame_bytes) append(h.data_bytes);
+    if (entries_.bytes() < frame_bytes) return;
+    append(h.data_bytes);
+    if (frames_.size() >= options_.file_bytes) sealed = seal();
   });
   if (!s.ok()) return s;
+  if (!sealed.ok()) return sealed;
   if (!entries_.empty()) append(h.data_bytes);
-  return {};
+  return frames_.empty() ? Status() : seal();
 }
 
 // What was gathered becomes a frame.
@@ -128,6 +151,7 @@ Status Archive::start(engine::FollowedLog& log, pool::OpenPool& file) {
     auto bases = list_bases(*store_);
     if (!bases) return bases.status();
     needs_backup_ = bases->empty() || bases->back() < run_;
+    show();
   }
   file.when_header_changes([this] { return header_changed(); });
   log.before_close([this](std::uint64_t last) { return finish(last); });
@@ -149,23 +173,23 @@ Archive::~Archive() {
 
 void Archive::run() {
   milliseconds nap = shortest_nap;
+  bool failed = false;
   for (;;) {
-    const bool asked = log_->floors().nap(nap);
+    const bool asked = log_->floors().nap(nap, failed);
     if (stop_.load(std::memory_order_relaxed)) return;
     const std::lock_guard lock(mutex_);
     if (finished_ || given_up_) return;
     try {
       const std::uint64_t before = end_.last;
       const Status s = step(asked);
-      nap = !s.ok()               ? retry_after
+      failed = !s.ok();
+      nap = failed                ? retry_after
             : end_.last != before ? shortest_nap
                                   : std::min(nap * 2, longest_nap);
-      problem_ = s.message();
-      // Commits no longer wait for it.
-      if (floor_->given_up.load(std::memory_order_relaxed))
-        gave_up("commits had to wait for it for " + std::to_string(options_.patience.count()) +
-                " ms" + (s.ok() ? "" : ": " + s.message()));
+      if (!given_up_) problem_ = s.message();
+      show();
     } catch (const std::bad_alloc&) {
+      failed = true;
       nap = retry_after;
     }
   }
@@ -180,18 +204,29 @@ Status Archive::step(bool now) {
   return due ? seal() : Status();
 }
 
-// A writer that can't be written keeps two segments' worth at most: the rest stays in the log.
+// An archive that can't be written keeps two segments' worth at most: the rest stays in the log.
+// Under the lock.
 void Archive::gather() {
-  // ARCHIVE-1: the id is read before the rings' tails.
-  // mutant: archive-durable-only
-  const std::uint64_t durable = log_->followable_id();
-  cursor_.look();
-  for (log::RecordView record;
-       frames_.size() < 2 * options_.file_bytes && cursor_.next(durable, record);) {
-    entries_.add(record);
-    if (entries_.bytes() >= frame_bytes) append(file_->data_bytes());
+  if (given_up_) return;
+  {
+    const log::Floors::Reading reading(*floor_);
+    if (reading) {
+      // ARCHIVE-1: the id is read before the rings' tails.
+      // mutant: archive-durable-only
+      const std::uint64_t durable = log_->followable_id();
+      cursor_.look();
+      for (log::RecordView record;
+           frames_.size() < 2 * options_.file_bytes && cursor_.next(durable, record);) {
+        entries_.add(record);
+        if (entries_.bytes() >= frame_bytes) append(file_->data_bytes());
+      }
+      if (!entries_.empty()) append(file_->data_bytes());
+      return;
+    }
   }
-  if (!entries_.empty()) append(file_->data_bytes());
+  // Commits no longer wait for it.
+  gave_up("commits had to wait for it for " + std::to_string(options_.patience.count()) + " ms" +
+          (problem_.empty() ? "" : ": " + problem_));
 }
 
 // Writes the frames as a segment. Under the lock.
@@ -227,36 +262,46 @@ void Archive::gave_up(const std::string& why) {
   log_->floors().give_up(*floor_);
 }
 
-// Whoever changes the header is the only one who commits transactions then, or what the change is
-// about is durable: what was committed before is archived before.
+// The thread that changes the header is the only one that commits transactions then, or what the
+// change is about is durable: what was committed before is archived before.
 Status Archive::header_changed() {
   const std::lock_guard lock(mutex_);
-  if (given_up_ || finished_) return {};
+  if (finished_) return {};
   gather();
+  if (given_up_) return {};
   if (frames_.empty()) oldest_ = steady_clock::now();
   append_header_frame(frames_, file_->header_now(), unix_nanoseconds(), end_);
   return {};
 }
 
 Status Archive::flush(std::uint64_t id) {
-  const std::lock_guard lock(mutex_);
-  if (given_up_)
-    return failure(Code::expired, store_->name(), "an archive that was given up: " + problem_, {},
-                   "open the pool again");
-  while (begin_.last < id && !finished_) {
-    const std::uint64_t before = begin_.last;
-    if (Status s = step(true); !s.ok()) return s;
-    if (begin_.last == before) break;  // the ids above are of transactions that logged nothing
+  for (;;) {
+    const std::lock_guard lock(mutex_);
+    if (finished_) return {};
+    // Read before the log: what is not there then, has logged nothing.
+    const bool all = log_->followable_id() >= id;
+    const Status s = step(true);
+    if (given_up_)
+      return failure(Code::expired, store_->name(), "an archive that was given up: " + problem_, {},
+                     "open the pool again");
+    problem_ = s.message();
+    show();
+    if (!s.ok() || all || begin_.last >= id) return s;
+    if (log_->refuses() != 0)
+      return failure(Code::poisoned, file_->path(), "a pool whose medium has failed", {},
+                     "open it again");
+    // Another thread has drawn a lower id, and is about to be durable.
+    std::this_thread::yield();
   }
-  return {};
 }
 
 // At a clean close: everything is durable. The log is emptied next.
 Status Archive::finish(std::uint64_t last) {
   const std::lock_guard lock(mutex_);
-  if (given_up_ || finished_) return {};
+  if (finished_) return {};
   do {
     gather();
+    if (given_up_) break;
     // The next opening finds in the header how far the pool has come.
     if (frames_.size() < 2 * options_.file_bytes && end_.last < last) {
       FrameHeader rest{};
@@ -267,27 +312,34 @@ Status Archive::finish(std::uint64_t last) {
       rest.unix_ns = unix_nanoseconds();
       append_frame(frames_, rest, nullptr, 0, end_);
     }
-    Status s = frames_.empty() ? Status() : seal();
+    const Status s = frames_.empty() ? Status() : seal();
     if (s.ok()) continue;
     problem_ = s.message();
+    show();
     if (options_.when_full == ArchiveOptions::WhenFull::wait) return s;
     gave_up(s.message());
-    return {};
+    break;
   } while (begin_.last < last);
   finished_ = true;
+  show();
   return {};
 }
 
+// Under the lock. A call of stats() does not wait while a segment is written.
+void Archive::show() {
+  const std::lock_guard lock(shown_mutex_);
+  shown_.on = !given_up_;
+  shown_.last_id = begin_.last;
+  shown_.files = files_;
+  shown_.bytes = bytes_;
+  shown_.gaps = had_gap_ ? 1 : 0;
+  shown_.problem = problem_;
+}
+
 ArchiveStats Archive::stats() const {
-  const std::lock_guard lock(mutex_);
-  ArchiveStats s;
-  s.on = !given_up_;
-  s.last_id = begin_.last;
-  s.files = files_;
-  s.bytes = bytes_;
-  s.waits = log_ != nullptr ? log_->floors().waits() : 0;
-  s.gaps = had_gap_ ? 1 : 0;
-  s.problem = problem_;
+  const std::lock_guard lock(shown_mutex_);
+  ArchiveStats s = shown_;
+  if (log_ != nullptr) s.waits = log_->floors().waits();
   return s;
 }
 

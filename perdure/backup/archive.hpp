@@ -8,8 +8,8 @@
 //   ARCHIVE-2 The archive's floor (FLOOR-1) is raised when a segment is durable in the store. So
 //             after a crash of the process or the machine, the log has every record that the
 //             archive lacks: the next opening appends them before the session empties the log.
-//   ARCHIVE-3 While the archive is kept, the header's log_from_id is at most the archive's last id.
-//             It is above that exactly if records are missing from both: a session without the
+//   ARCHIVE-3 While the archive is kept, a session's log_from_id is at most the archive's last id.
+//             At an opening it is above that exactly if records are missing from both: a session without the
 //             archive, or after it was given up. Then a new run begins, with a gap before it, and a
 //             backup is needed before it can be restored from.
 // Thread safety: open() to start() in the thread that opens the pool; then as each call says.
@@ -45,8 +45,9 @@ class Archive {
   Archive(const Archive&) = delete;
   Archive& operator=(const Archive&) = delete;
 
-  /// After recovery and before the session: appends what the log has. Errors: `incompatible` where
-  /// the archive has transactions that the pool does not have, and the store's.
+  /// After recovery and before the session: archives what the log has. Errors: `incompatible` where
+  /// the archive has transactions that the pool does not have, and the store's, unless they make
+  /// the archive begin anew (ArchiveOptions::when_full).
   Status catch_up(pool::OpenPool& file);
   /// In the session, before its first transaction: from now on the log is archived. The engine and
   /// the file outlive this object.
@@ -64,6 +65,9 @@ class Archive {
   explicit Archive(const ArchiveOptions& options, std::shared_ptr<Store> store)
       : options_(options), store_(std::move(store)) {}
   Status find_end();
+  Status begin_anew(std::uint64_t last);
+  Status catch_up_with_log(pool::OpenPool& file);
+  void show();
   void run();
   Status step(bool now);
   void gather();
@@ -95,6 +99,9 @@ class Archive {
   std::uint64_t files_ = 0, bytes_ = 0;
   std::string problem_;
   bool given_up_ = false, finished_ = false;
+
+  mutable std::mutex shown_mutex_;  // guards shown_
+  ArchiveStats shown_;
 
   std::atomic<bool> stop_{false};
   std::thread thread_;  // last: it uses the others

@@ -3,6 +3,7 @@
 
 #include <lz4.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <unordered_set>
@@ -22,8 +23,9 @@ struct BaseHeader {
   char magic[4] = {'P', 'D', 'B', 'S'};
   std::uint32_t version = backup::version;
   std::uint64_t id = 0, unix_ns = 0, bytes = 0, chunks = 0;
+  std::uint32_t mode = 0, reserved = 0;  // the pool file's permission bits; 0: unknown
 };
-static_assert(sizeof(BaseHeader) == 40);
+static_assert(sizeof(BaseHeader) == 48);
 struct ListedChunk {
   std::uint64_t chunk;
   Hash hash;
@@ -89,8 +91,9 @@ Status check_owner(Store& store, const std::uint8_t (&uuid)[16]) {
                  "an empty folder, or one with backups of this pool", "name another folder");
 }
 
-Result<BackupReport> write_base(Store& store, const pool::Header& header, std::uint64_t unix_ns,
-                                const pool::PoolState& state, const pool::StateProgress& progress) {
+Result<BackupReport> write_base(Store& store, const pool::Header& header, std::uint32_t mode,
+                                std::uint64_t unix_ns, const pool::PoolState& state,
+                                const pool::StateProgress& progress) {
   if (Status s = check_owner(store, header.uuid); !s.ok()) return s;
   BackupReport report;
   report.id = state.id;
@@ -123,6 +126,7 @@ Result<BackupReport> write_base(Store& store, const pool::Header& header, std::u
   first.unix_ns = unix_ns;
   first.bytes = report.bytes;
   first.chunks = list.size();
+  first.mode = mode;
   pool::Header closed = header;
   closed.heap_used = report.bytes;
   closed.checksum = pool::header_checksum(closed);
@@ -138,7 +142,20 @@ Result<BackupReport> write_base(Store& store, const pool::Header& header, std::u
   add(&hash, sizeof hash);
   auto made = store.put(base_name(state.id), file.data(), file.size());
   if (!made) return made.status();
-  if (*made) report.new_bytes += file.size();
+  if (*made) {
+    report.new_bytes += file.size();
+    return report;
+  }
+  auto there = read_base(store, state.id);
+  if (!there) return there.status();
+  const bool same = std::equal(list.begin(), list.end(), there->chunks.begin(), there->chunks.end(),
+                               [](const ListedChunk& a, const BaseChunk& b) {
+                                 return a.chunk == b.chunk && a.hash == b.hash;
+                               });
+  if (!same)
+    return failure(Code::exists, store.name() + "/" + base_name(state.id),
+                   "a backup of another state with the same id", "none, or one of the same state",
+                   "the pool and the folder have parted: name another folder");
   return report;
 }
 
@@ -166,6 +183,7 @@ Result<Base> read_base(Store& store, std::uint64_t id) {
   base.id = id;
   base.unix_ns = first.unix_ns;
   base.bytes = first.bytes;
+  base.mode = first.mode;
   std::memcpy(&base.header, file->data() + sizeof first, sizeof base.header);
   base.chunks.resize(first.chunks);
   for (std::size_t i = 0; i < base.chunks.size(); ++i) {

@@ -31,7 +31,8 @@ struct BaseChunk {
 /// A base that was read.
 struct Base {
   std::uint64_t id = 0, unix_ns = 0, bytes = 0;
-  pool::Header header{};  ///< the pool's, as if it had been closed in this state
+  std::uint32_t mode = 0;  ///< of the pool's file; 0: unknown
+  pool::Header header{};   ///< the pool's, as if it had been closed in this state
   std::vector<BaseChunk> chunks;
 };
 
@@ -41,11 +42,12 @@ struct Base {
 /// Returns `incompatible` if the store's newest base is another pool's: states are named by their
 /// ids alone.
 Status check_owner(Store& store, const std::uint8_t (&uuid)[16]);
-/// Writes a base of the state to the store, unless there is one with its id. `header` is that of
-/// the pool, closed in this state; `unix_ns` is when the state was the newest. Errors: the store's.
+/// Writes a base of the state to the store, unless it is there. `exists` where there is one of
+/// another state with the same id. `header` is that of
+/// the pool, closed in this state, `mode` the permission bits of its file; `unix_ns` is when the state was the newest. Errors: the store's.
 /// Throws what the state throws, and std::bad_alloc.
-Result<BackupReport> write_base(Store& store, const pool::Header& header, std::uint64_t unix_ns,
-                                const pool::PoolState& state,
+Result<BackupReport> write_base(Store& store, const pool::Header& header, std::uint32_t mode,
+                                std::uint64_t unix_ns, const pool::PoolState& state,
                                 const pool::StateProgress& progress = {});
 /// Reads a base's list. `corrupt`, `incompatible`, `not_found`, `io`.
 Result<Base> read_base(Store& store, std::uint64_t id);

@@ -8,14 +8,14 @@
 
 namespace perdure::backup {
 
-Result<FramesAfter> FramesAfter::open(Store& store, std::uint64_t base_id) {
-  FramesAfter frames(store, base_id);
+Result<FramesAfter> FramesAfter::open(Store& store, const Base& base) {
+  FramesAfter frames(store, base);
   auto names = store.list(segment_prefix);
   if (!names) return names.status();
   for (const std::string& name : *names)
-    if (const auto parsed = parse_segment_name(name); parsed && parsed->last > base_id)
+    if (const auto parsed = parse_segment_name(name); parsed && parsed->last >= base.id)
       frames.names_.push_back(*parsed);
-  frames.end_.last = base_id;
+  frames.end_.last = base.id;
   return frames;
 }
 
@@ -36,6 +36,9 @@ Status FramesAfter::each(const std::function<Result<bool>(const Frame&)>& f,
     auto read = read_segment(name, std::move(*bytes), store_->name());
     if (!read) return read.status();
     const Segment& segment = *read;
+    if (std::memcmp(segment.header.uuid, uuid_, sizeof uuid_) != 0)
+      return failure(Code::corrupt, path, "a file of another pool's log",
+                     "one of the pool whose backup this is", "put it where it belongs");
     // mutant: restore-stops-at-gap
     if (segment.header.run > (first ? base_id_ : at.last)) {
       gap_ = true;

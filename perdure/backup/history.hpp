@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,8 +22,8 @@ namespace perdure::backup {
 /// does not have whole. `stop` says from where on no frame is wanted.
 class FramesAfter {
  public:
-  /// `base_id`: the base's id. Returns `corrupt` with what is missing, `incompatible`, `io`.
-  static Result<FramesAfter> open(Store& store, std::uint64_t base_id);
+  /// Returns `corrupt` with what is missing, `incompatible`, `io`.
+  static Result<FramesAfter> open(Store& store, const Base& base);
   /// Calls f(frame) for each frame with an id above the base's, and for each header frame, until f
   /// returns false, or at the run's end. Sets end() to where it has stopped. Every segment's frames
   /// are valid until `release` is called, which is after each segment.
@@ -34,10 +35,13 @@ class FramesAfter {
   [[nodiscard]] bool gap() const noexcept { return gap_; }
 
  private:
-  FramesAfter(Store& store, std::uint64_t base_id) : store_(&store), base_id_(base_id) {}
+  FramesAfter(Store& store, const Base& base) : store_(&store), base_id_(base.id) {
+    std::memcpy(uuid_, base.header.uuid, sizeof uuid_);
+  }
   Store* store_;
   std::uint64_t base_id_;
-  std::vector<SegmentName> names_;  // from the first that has an id above the base's
+  std::uint8_t uuid_[16];           // the pool's
+  std::vector<SegmentName> names_;  // from the first that is not wholly below the base
   HistoryEnd end_;
   bool gap_ = false;
 };

@@ -47,8 +47,8 @@ Result<Base> choose_base(Store& store, const RestorePoint& to) {
     }
     return base;
   }
-  return failure(Code::not_found, store.name(),
-                 "no backup for " + point_text(to) + oldest, "a backup from before that",
+  return failure(Code::not_found, store.name(), "no backup for " + point_text(to) + oldest,
+                 "a backup from before that",
                  "choose a later point: perdure verify lists what can be restored");
 }
 
@@ -95,7 +95,7 @@ Result<Plan> plan_restore(Store& store, const RestorePoint& to) {
   RestoreReport& report = plan.report;
   report.backup_id = report.id = plan.base.id;
   report.unix_ns = plan.base.unix_ns;
-  auto frames = FramesAfter::open(store, plan.base.id);
+  auto frames = FramesAfter::open(store, plan.base);
   if (!frames) return frames.status();
   std::uint64_t reached = plan.base.id;
   Status s = read_frames(
@@ -113,9 +113,11 @@ Result<Plan> plan_restore(Store& store, const RestorePoint& to) {
         return Status();
       },
       [&](const Frame& frame) {
-        // A header frame before the base's state is older than the base's header.
-        if (frame.header.last >= plan.base.id)
-          std::memcpy(&plan.header, frame.payload, sizeof plan.header);
+        // The base's header may be newer than a frame of the same id.
+        pool::Header header;
+        std::memcpy(&header, frame.payload, sizeof header);
+        // mutant: restore-newer-header
+        if (header.sequence > plan.header.sequence) plan.header = header;
       },
       {});
   if (!s.ok()) return s;
@@ -134,7 +136,7 @@ Result<Plan> plan_restore(Store& store, const RestorePoint& to) {
 Status replay(Store& store, const Plan& plan, const RestorePoint& to, medium::Medium& medium,
               const pool::Header& header, const std::function<void(std::uint64_t)>& passed) {
   const pool::Directory directory(header);
-  auto frames = FramesAfter::open(store, plan.base.id);
+  auto frames = FramesAfter::open(store, plan.base);
   if (!frames) return frames.status();
   // One thread: the entries of one frame are few.
   log::Redo redo(medium, directory, log::DataWriter::Use::recovery, 1, 1 << 16);
@@ -199,7 +201,7 @@ Result<RestoreReport> restore(Store& store, const std::string& path, const Resto
     done += n;
     if (progress) progress(done, bytes);
   };
-  Status made = pool::create_copy(path, h, 0, [&](medium::Medium& medium) -> Status {
+  Status made = pool::create_copy(path, h, plan->base.mode, [&](medium::Medium& medium) -> Status {
     const pool::Directory directory(h);
     pool::NewDataRegion data(medium, h.log_bytes);
     for (const BaseChunk& one : plan->base.chunks) {

@@ -49,14 +49,16 @@ class Folder final : public Store {
 
   Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) override {
     const std::string to = path_ + "/" + name;
-    if (::access(to.c_str(), F_OK) == 0) return false;
-    auto from = write_unnamed(to, bytes, n, true);
-    if (!from) return from.status();
-    auto made = give_name(*from, to);
-    if (!made) return made.status();
-    if (*made)
-      if (Status s = sync_folder(folder_of(to)); !s.ok()) return s;
-    return *made;
+    Result<bool> made = false;
+    if (::access(to.c_str(), F_OK) != 0) {
+      auto from = write_unnamed(to, bytes, n, true);
+      if (!from) return from.status();
+      made = give_name(*from, to);
+      if (!made) return made.status();
+    }
+    // A name that is there already may not be durable: its maker may have been killed.
+    if (Status s = sync_folder(folder_of(to)); !s.ok()) return s;
+    return made;
   }
 
   Status put_soon(const std::string& name, const void* bytes, std::uint64_t n) override {
@@ -71,13 +73,14 @@ class Folder final : public Store {
 
   Status flush() override {
     const std::lock_guard lock(mutex_);
-    if (soon_.empty()) return {};
     // STORE-1: the contents are durable before any of them has its name.
-    // mutant: store-flush-syncs-first
-    if (Status s = sync_all(); !s.ok()) return s;
-    for (const auto& [from, to] : soon_)
-      if (auto made = give_name(from, to); !made) return made.status();
-    soon_.clear();
+    if (!soon_.empty())
+      // mutant: store-flush-syncs-first
+      if (Status s = sync_all(); !s.ok()) return s;
+    for (; !soon_.empty(); soon_.pop_back())
+      if (auto made = give_name(soon_.back().first, soon_.back().second); !made)
+        return made.status();
+    // Also the names that an earlier process has made.
     return sync_all();
   }
 
@@ -129,7 +132,7 @@ class Folder final : public Store {
   Result<std::shared_ptr<void>> lock() override {
     const std::string path = path_ + lock_name;
     auto fd =
-        std::make_shared<medium::Descriptor>(base::open_file(path.c_str(), O_RDWR | O_CREAT, 0666));
+        std::make_shared<medium::Descriptor>(base::open_file(path.c_str(), O_RDWR | O_CREAT, 0600));
     if (!*fd) return failed(path, "open");
     if (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return failed(path, "flock");
@@ -144,7 +147,7 @@ class Folder final : public Store {
 
  private:
   static Status make_folder(const std::string& folder) {
-    if (::mkdir(folder.c_str(), 0777) == 0) return sync_folder(folder.substr(0, folder.rfind('/')));
+    if (::mkdir(folder.c_str(), 0700) == 0) return sync_folder(folder.substr(0, folder.rfind('/')));
     if (errno == EEXIST) return {};
     if (errno != ENOENT) return failed(folder, "mkdir");
     if (Status s = make_folder(folder.substr(0, folder.rfind('/'))); !s.ok()) return s;
@@ -185,7 +188,7 @@ class Folder final : public Store {
 
   static Status write_whole(const std::string& path, const void* bytes, std::uint64_t n,
                             bool durable) {
-    const medium::Descriptor fd(base::open_file(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666));
+    const medium::Descriptor fd(base::open_file(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
     if (!fd) return failed(path, "open");
     for (std::uint64_t at = 0; at < n;) {
       const ssize_t w = ::write(fd.get(), static_cast<const std::byte*>(bytes) + at, n - at);
@@ -208,7 +211,8 @@ class Folder final : public Store {
     while (const dirent* const e = ::readdir(dir)) {
       const std::string_view name = e->d_name;
       if (name == "." || name == "..") continue;
-      if (e->d_type == DT_DIR) folders.push_back(inner + std::string(name) + "/");
+      if (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN)
+        folders.push_back(inner + std::string(name) + "/");
       if (!name.starts_with(temporary)) continue;
       const auto pid = static_cast<pid_t>(std::atol(e->d_name + temporary.size()));
       if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH)
@@ -224,7 +228,11 @@ class Folder final : public Store {
     if (dir == nullptr) return errno == ENOENT ? Status() : failed(folder, "opendir");
     const std::unique_ptr<DIR, int (*)(DIR*)> closed(dir, ::closedir);
     std::vector<std::string> folders;
-    for (errno = 0; const dirent* const e = ::readdir(dir);) {
+    for (;;) {
+      errno = 0;
+      const dirent* const e = ::readdir(dir);
+      if (e == nullptr && errno != 0) return failed(folder, "readdir");
+      if (e == nullptr) break;
       const std::string name = inner + e->d_name;
       if (e->d_name[0] == '.') continue;
       const std::size_t n = std::min(name.size(), prefix.size());
@@ -261,7 +269,7 @@ Result<std::shared_ptr<Store>> open_folder(const std::string& path, bool create)
     if (!create)
       return failure(Code::not_found, path, "no such folder", "a folder with backups",
                      "name the folder that Options::archive names");
-    if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return failed(path, "mkdir");
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed(path, "mkdir");
     if (Status s = sync_folder(medium::folder_of(path)); !s.ok()) return s;
   } else if (!S_ISDIR(st.st_mode)) {
     return failure(Code::invalid, path, "a file that is no folder", "a folder", "name another one");

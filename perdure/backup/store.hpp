@@ -24,10 +24,11 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Makes the object durably, whole, unless there is one of that name. Returns whether it made it.
-  /// When it returns an error, the object may be there, whole, or not.
+  /// Makes the object durably, whole, unless there is one of that name, which is durable then.
+  /// Returns whether it made it. When it returns an error, the object may be there, whole, or not.
   virtual Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) = 0;
-  /// The same for many: the objects have their names, durably, when flush() returns ok.
+  /// The same for many: the objects have their names, durably, when flush() returns ok; and so have
+  /// those that others have made before.
   virtual Status put_soon(const std::string& name, const void* bytes, std::uint64_t n);
   virtual Status flush();
   /// `not_found` where there is none.
@@ -48,7 +49,7 @@ class Store {
   Store() = default;
 };
 
-/// A folder, which is made if `create` is true and its parent exists; `not_found` otherwise.
+/// A folder, readable by its owner alone as the files that are made in it, which is made if `create` is true and its parent exists; `not_found` otherwise.
 /// STORE-1 An object is written under a temporary name, synced, given its name if that is free, and
 /// the folder is synced: at whatever instant a process or the machine dies, the name is absent or
 /// stands for the whole object. put_soon() leaves the syncs to flush(), which makes one for all.

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -11,8 +14,11 @@
 namespace perdure::backup {
 namespace {
 
-// Reads every segment, and follows the history from one to the next.
-Status verify_log(Store& store, VerifyReport& report, const std::function<void()>& passed) {
+using Uuid = std::array<std::uint8_t, 16>;
+
+// Reads every segment, and follows the history from one to the next. `uuid`: of the backups' pool.
+Status verify_log(Store& store, VerifyReport& report, std::optional<Uuid> uuid,
+                  const std::function<void()>& passed) {
   auto names = store.list(segment_prefix);
   if (!names) return names.status();
   HistoryEnd at;
@@ -38,6 +44,10 @@ Status verify_log(Store& store, VerifyReport& report, const std::function<void()
     auto segment = read_segment(*name, std::move(*bytes), store.name());
     if (!segment) {
       problem(segment.status());
+      continue;
+    }
+    if (uuid && std::memcmp(segment->header.uuid, uuid->data(), uuid->size()) != 0) {
+      report.problems.push_back(store.name() + "/" + text + ": a file of another pool's log");
       continue;
     }
     HistoryEnd end = segment->begin();
@@ -106,7 +116,15 @@ Result<VerifyReport> verify(Store& store, const RestoreProgress& progress) {
     report.backups.push_back(
         {base.id, base.unix_ns, base.chunks.size(), base.bytes, bad == 0 ? base.id : 0});
   }
-  if (Status s = verify_log(store, report, passed); !s.ok()) return s;
+  std::optional<Uuid> uuid;
+  for (const Base& base : bases) {
+    const Uuid its = std::to_array(base.header.uuid);
+    if (!uuid) uuid = its;
+    if (its != *uuid)
+      report.problems.push_back(store.name() + "/" + base_name(base.id) +
+                                ": a backup of another pool");
+  }
+  if (Status s = verify_log(store, report, uuid, passed); !s.ok()) return s;
   for (VerifyReport::Backup& b : report.backups)
     for (const VerifyReport::Run& run : report.runs)
       if (b.restores_to != 0 && run.first <= b.id && b.id <= run.last)

@@ -44,7 +44,8 @@ enum class Code : std::uint8_t {
   out_of_memory = 14,  ///< DRAM is exhausted
   /// more threads use the library at once than it supports, or the system can't start a thread
   too_many_threads = 15,
-  expired = 16  ///< a snapshot's memory was needed: it can't be read any more
+  /// a snapshot's memory was needed: it can't be read any more; or an archive was given up
+  expired = 16
 };
 
 /// "io", "busy", ...

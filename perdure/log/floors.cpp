@@ -32,15 +32,16 @@ void Floors::remove(const std::shared_ptr<Floor>& floor) {
 }
 
 void Floors::give_up(Floor& floor) {
+  const std::lock_guard not_reading(floor.in_use);
   const std::lock_guard lock(mutex_);
   floor.given_up.store(true, std::memory_order_relaxed);
   found();
 }
 
-bool Floors::nap(std::chrono::microseconds nap) {
+bool Floors::nap(std::chrono::microseconds nap, bool whole) {
   std::unique_lock lock(mutex_);
   const std::uint64_t wakes = wakes_;
-  if (waiting_ == 0) asked_.wait_for(lock, nap, [&] { return waiting_ != 0 || wakes_ != wakes; });
+  asked_.wait_for(lock, nap, [&] { return (waiting_ != 0 && !whole) || wakes_ != wakes; });
   return waiting_ != 0;
 }
 
@@ -66,12 +67,16 @@ void Floors::found() noexcept {
 }
 
 // A writer has waited for so long: gives up the floors whose reader it no longer waits for.
-void Floors::give_up_after(std::chrono::steady_clock::duration waited) noexcept {
-  for (const auto& f : floors_)
+void Floors::give_up_after(std::chrono::steady_clock::duration waited) {
+  for (const auto& f : floors_) {
     // mutant: floor-patience
-    if (f->policy == FloorPolicy::give_up && waited >= f->patience &&
-        f->id.load(std::memory_order_relaxed) == lowest())
-      f->given_up.store(true, std::memory_order_relaxed);
+    if (f->policy != FloorPolicy::give_up || waited < f->patience ||
+        f->id.load(std::memory_order_relaxed) != lowest())
+      continue;
+    // Its reader may be reading: then at the next look.
+    const std::unique_lock not_reading(f->in_use, std::try_to_lock);
+    if (not_reading.owns_lock()) f->given_up.store(true, std::memory_order_relaxed);
+  }
   found();
 }
 

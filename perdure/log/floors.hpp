@@ -9,8 +9,9 @@
 //         record.
 // A reader that is slow fills the log. Then a writer that needs room calls wait(): under
 // Policy::wait until the floor moves (writers go at the reader's pace); under Policy::give_up for
-// `patience` at most, after which the floor is given up: it holds nothing any more, and its reader
-// finds that out by given_up().
+// `patience` at most, after which the floor is given up: it holds nothing any more. A floor is not
+// given up while its reader reads (reading()), which it does for a short time, and never while it
+// waits for anything.
 // Thread safety: any thread may make all calls.
 #pragma once
 
@@ -39,6 +40,20 @@ class Floors {
     std::chrono::milliseconds patience{0};  ///< give_up: how long one writer waits
     std::atomic<std::uint64_t> id{0};
     std::atomic<bool> given_up{false};
+    std::mutex in_use;  ///< held while its reader reads, and while the floor is given up
+  };
+  /// Held while the floor's reader reads the log. It holds nothing if the floor was given up: then
+  /// the bytes may be others by now.
+  class Reading {
+   public:
+    explicit Reading(Floor& floor) : lock_(floor.in_use) {
+      // Relaxed: it changes under the lock.
+      if (floor.given_up.load(std::memory_order_relaxed)) lock_.unlock();
+    }
+    explicit operator bool() const noexcept { return lock_.owns_lock(); }
+
+   private:
+    std::unique_lock<std::mutex> lock_;
   };
 
   /// Adds a floor at `id`. Throws std::bad_alloc. REQUIRES: no record above `id` was released.
@@ -77,8 +92,9 @@ class Floors {
     --waiting_;
   }
   /// For a reader that has read everything: returns after `nap`, or as soon as a writer waits for
-  /// room, or wake() is called. Returns whether a writer waits.
-  bool nap(std::chrono::microseconds nap);
+  /// room, or wake() is called. Returns whether a writer waits. `whole`: a writer that waits does
+  /// not end it; for a reader that can't do anything for it now.
+  bool nap(std::chrono::microseconds nap, bool whole = false);
   /// Ends all naps.
   void wake();
   /// Returns how often a writer had to wait for a floor.
@@ -86,7 +102,7 @@ class Floors {
 
  private:
   void found() noexcept;
-  void give_up_after(std::chrono::steady_clock::duration waited) noexcept;
+  void give_up_after(std::chrono::steady_clock::duration waited);
 
   mutable std::mutex mutex_;
   std::condition_variable moved_, asked_;

@@ -227,7 +227,7 @@ class OpenPool {
                                                        const Identity& who);
   Status plan_raise(const OpenFile& how);
   Status with_feature(Feature feature, const std::function<void(Header&)>& change);
-  Status with_feature_locked(Feature feature, const std::function<void(Header&)>& change);
+  Result<bool> with_feature_locked(Feature feature, const std::function<void(Header&)>& change);
   void say_clean(Header& h, std::uint64_t id) const;
   Status map_data(std::uint64_t from, std::uint64_t to);
   Status copy_data(std::uint64_t from, std::uint64_t to);

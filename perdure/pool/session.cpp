@@ -53,16 +53,16 @@ Status OpenPool::adopt_catalog(std::uint64_t offset, std::uint64_t bytes) {
 // Sets the feature and makes the change that belongs to it in one header, unless the pool has it.
 Status OpenPool::with_feature(Feature feature, const std::function<void(Header&)>& change) {
   assert(info(feature).implemented);
-  {
-    Status s = with_feature_locked(feature, change);
-    if (!s.ok() || !header_changed_) return s;
-  }
-  return header_changed_();
+  auto changed = with_feature_locked(feature, change);
+  if (!changed) return changed.status();
+  return *changed && header_changed_ ? header_changed_() : Status();
 }
 
-Status OpenPool::with_feature_locked(Feature feature, const std::function<void(Header&)>& change) {
+// Returns whether the pool did not have it.
+Result<bool> OpenPool::with_feature_locked(Feature feature,
+                                           const std::function<void(Header&)>& change) {
   const std::lock_guard guard(header_mutex_);
-  if (pool::has_feature(header_, feature)) return {};
+  if (pool::has_feature(header_, feature)) return false;
   if (read_only_)
     return failure(Code::read_only, path_,
                    "a pool without the feature '" + std::string(info(feature).name) +
@@ -78,8 +78,9 @@ Status OpenPool::with_feature_locked(Feature feature, const std::function<void(H
     const std::uint64_t sequence = header_.sequence;
     header_ = before;
     header_.sequence = sequence;
+    return s;
   }
-  return s;
+  return true;
 }
 
 Header OpenPool::header_now() const {

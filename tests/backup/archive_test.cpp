@@ -23,6 +23,29 @@ std::vector<EngineInfo> with_snapshots() {
   return engines_that([](const EngineInfo& e) { return e.has_snapshots; });
 }
 
+// A folder whose writes can be made to fail.
+class FailingStore final : public backup::Store {
+ public:
+  explicit FailingStore(const std::string& folder)
+      : inner_(backup::open_folder(folder, true).value()) {}
+  Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) override {
+    if (fails) return failure(Code::full, "the test's store", "no space");
+    return inner_->put(name, bytes, n);
+  }
+  Result<std::vector<std::byte>> get(const std::string& name) override { return inner_->get(name); }
+  Result<bool> has(const std::string& name) override { return inner_->has(name); }
+  Result<std::vector<std::string>> list(std::string_view prefix) override {
+    return inner_->list(prefix);
+  }
+  Status remove(const std::string& name) override { return inner_->remove(name); }
+  Result<std::shared_ptr<void>> lock() override { return inner_->lock(); }
+  [[nodiscard]] const std::string& name() const noexcept override { return inner_->name(); }
+  std::atomic<bool> fails{false};
+
+ private:
+  std::shared_ptr<backup::Store> inner_;
+};
+
 class Archives : public EngineTest {
  protected:
   [[nodiscard]] Options options(const std::string& medium = "emulated") const {
@@ -262,6 +285,93 @@ TEST_P(Archives, RefusesWhatIsNotItsOwn) {
   EXPECT_EQ(Code::incompatible, code(to_));
 }
 
+// A change of the header between two transactions is restored from its place on, also where a backup
+// has the state before it.
+TEST_P(Archives, ARaisedLimitIsRestored) {
+  Program program(11);
+  constexpr std::uint64_t raised = std::uint64_t{4} << 30;
+  {
+    auto pool = AnyPool<BackedUp>::open(path_, options());
+    program.knows(pool);
+    for (int i = 0; i < 10; ++i) program.step(pool);
+    (void)pool.backup();
+    pool.close();
+  }
+  {
+    Options o = options();
+    o.creation.max_size = raised;
+    o.creation.raise_max_size = true;
+    auto pool = AnyPool<BackedUp>::open(path_, o);
+    for (int i = 0; i < 40; ++i) program.step(pool);
+    pool.close();
+  }
+  expect_states(program, 0, 9);
+  (void)restore(folder_, to_, {});
+  auto pool = AnyPool<BackedUp>::open(to_, {});
+  EXPECT_EQ(raised, pool::Directory(pool.header()).max_data_bytes());
+  EXPECT_TRUE(pool.check().ok());
+}
+
+// The archive's folder has a backup that is newer than the pool.
+TEST_P(Archives, ACopyThatIsOlderThanABackupIsRefused) {
+  Program program(12);
+  {
+    Options o = options();
+    o.archive = {};
+    auto pool = AnyPool<BackedUp>::open(path_, o);
+    for (int i = 0; i < 5; ++i) program.step(pool);
+    pool.close();
+    std::filesystem::copy_file(path_, scratch_.path("older"));
+  }
+  {
+    Options o = options();
+    o.archive = {};
+    auto pool = AnyPool<BackedUp>::open(path_, o);
+    for (int i = 0; i < 5; ++i) program.step(pool);
+    (void)pool.backup(folder_);
+    pool.close();
+  }
+  const auto older = AnyPool<BackedUp>::try_open(scratch_.path("older"), options());
+  ASSERT_FALSE(older.ok());
+  EXPECT_EQ(Code::incompatible, older.code());
+  auto pool = AnyPool<BackedUp>::open(path_, options());
+  EXPECT_TRUE(pool.archive().on);
+}
+
+// An opening after a kill needs the archive for what only the log has: it fails where the archive
+// can't be written, and loses nothing.
+TEST_P(Archives, AnOpeningThatCantArchiveTheLogFails) {
+  auto store = std::make_shared<FailingStore>(folder_);
+  Options o = options();
+  o.archive.folder.clear();
+  o.archive.store = store;
+  o.archive.file_age = std::chrono::hours(1);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto pool = AnyPool<BackedUp>::open(path_, o);
+    Program program(13);
+    for (int i = 0; i < 20; ++i) program.step(pool);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(child, ::waitpid(child, &status, 0));
+  store->fails = true;
+  for (int i = 0; i < 3; ++i) {
+    const auto pool = AnyPool<BackedUp>::try_open(path_, o);
+    ASSERT_FALSE(pool.ok());
+    EXPECT_EQ(Code::full, pool.code());
+  }
+  store->fails = false;
+  Program program(14);
+  {
+    auto pool = AnyPool<BackedUp>::open(path_, o);
+    EXPECT_EQ(0U, pool.archive().gaps);
+    program.knows(pool);
+    pool.close();
+  }
+  EXPECT_EQ(20U, restored(folder_, to_, {}).count);
+}
+
 TEST(ArchivesOfOtherEngines, AreRefused) {
   Scratch scratch;
   Options o;
@@ -271,29 +381,6 @@ TEST(ArchivesOfOtherEngines, AreRefused) {
   ASSERT_FALSE(pool.ok());
   EXPECT_EQ(Code::unsupported, pool.code());
 }
-
-// A folder whose writes can be made to fail.
-class FailingStore final : public backup::Store {
- public:
-  explicit FailingStore(const std::string& folder)
-      : inner_(backup::open_folder(folder, true).value()) {}
-  Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) override {
-    if (fails) return failure(Code::full, "the test's store", "no space");
-    return inner_->put(name, bytes, n);
-  }
-  Result<std::vector<std::byte>> get(const std::string& name) override { return inner_->get(name); }
-  Result<bool> has(const std::string& name) override { return inner_->has(name); }
-  Result<std::vector<std::string>> list(std::string_view prefix) override {
-    return inner_->list(prefix);
-  }
-  Status remove(const std::string& name) override { return inner_->remove(name); }
-  Result<std::shared_ptr<void>> lock() override { return inner_->lock(); }
-  [[nodiscard]] const std::string& name() const noexcept override { return inner_->name(); }
-  std::atomic<bool> fails{false};
-
- private:
-  std::shared_ptr<backup::Store> inner_;
-};
 
 // Policy wait: commits wait for an archive that can't be written, and nothing is missing later.
 TEST_P(Archives, CommitsWaitForIt) {
@@ -319,7 +406,8 @@ TEST_P(Archives, CommitsWaitForIt) {
         ++done;
       }
     });
-    while (pool.archive().waits == 0) std::this_thread::sleep_for(milliseconds(1));
+    while (pool.archive().waits == 0 || pool.archive().problem.empty())
+      std::this_thread::sleep_for(milliseconds(1));
     EXPECT_LT(done, 200U);
     EXPECT_NE("", pool.archive().problem);
     const std::uint64_t stuck = done;

@@ -62,7 +62,8 @@ int __wrap_link(const char* from, const char* to) {
     if (std::string(to).find("/base-") != std::string::npos)
       for (const std::string& name : w.names)
         if (name.find("/chunk/") != std::string::npos)
-          w.problems.push_back(std::string(to) + " is named before the name " + name + " is synced");
+          w.problems.push_back(std::string(to) + " is named before the name " + name +
+                               " is synced");
     w.names.insert(to);
   });
   return __real_link(from, to);
@@ -120,7 +121,8 @@ int __wrap_open(const char* path, int flags, ...) {
   seen([&](Watch& w) { w.path_of[fd] = path; });
   return fd;
 }
-int __real_renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned how);
+int __real_renameat2(int from_folder, const char* from, int to_folder, const char* to,
+                     unsigned how);
 int __wrap_renameat2(int from_folder, const char* from, int to_folder, const char* to,
                      unsigned how) {
   operation();
@@ -136,8 +138,8 @@ using pool::testing::Scratch;
 class Killed : public ::testing::Test {
  protected:
   void SetUp() override {
-    void* const shared = ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* const shared =
+        ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(MAP_FAILED, shared);
     counts = new (shared) Counts;
   }
@@ -170,14 +172,14 @@ class Killed : public ::testing::Test {
       pool.close();
     }
   }
-  // Runs it in a child that is killed before operation `at`. Returns false if it came to its end.
-  static bool killed(const std::string& path, const std::string& folder, const std::string& medium,
-                     std::uint64_t at) {
-    counts->operations = counts->acknowledged = 0;
+  // Runs f in a child that is killed before operation `at`. Returns false if it came to its end.
+  template <class F>
+  static bool killed(std::uint64_t at, F&& f) {
+    counts->operations = 0;
     counts->kill_at = at;
     const pid_t child = ::fork();
     if (child == 0) {
-      live(path, folder, medium);
+      f();
       ::_exit(0);
     }
     int status = 0;
@@ -203,8 +205,14 @@ void Killed::explore(const std::string& medium, std::uint64_t each) {
     const Scratch scratch;
     const std::string path = scratch.path(), folder = scratch.path("archive"),
                       to = scratch.path("restored");
-    if (!killed(path, folder, medium, at)) break;
+    counts->acknowledged = 0;
+    if (!killed(at, [&] { live(path, folder, medium); })) break;
     ++kills;
+    // The next opening, which archives what the log has, is killed, too: now here, now there.
+    for (const std::uint64_t again : {at % 7 + 1, at % 31 + 1})
+      kills += killed(again, [&] { (void)AnyPool<BackedUp>::open(path, options(folder, medium)); })
+                   ? 1U
+                   : 0U;
     const std::uint64_t acknowledged = counts->acknowledged;
     if (std::filesystem::exists(folder)) {
       const VerifyReport found = verify_backups(folder);

@@ -101,6 +101,23 @@ TEST_F(Backups, ASecondOneWritesWhatHasChanged) {
   EXPECT_EQ(program.at(second.id), restored(folder_, to_, {}));
 }
 
+TEST_F(Backups, OfAStateThatWasKept) {
+  std::optional<AnyPool<BackedUp>> open(AnyPool<BackedUp>::open(path_, options(false)));
+  Program program(26);
+  for (int i = 0; i < 20; ++i) program.step(*open);
+  {
+    const auto kept = open->snapshot();
+    for (int i = 0; i < 20; ++i) program.step(*open);
+    EXPECT_EQ(kept.id(), open->backup(kept, folder_).id);
+    auto other = AnyPool<BackedUp>::open(scratch_.path("other"), options(false));
+    EXPECT_EQ(Code::invalid, code_of([&] { other.backup(kept, scratch_.path("elsewhere")); }));
+    EXPECT_EQ(Code::incompatible, code_of([&] { other.backup(folder_); }));
+  }
+  const std::uint64_t id = std::prev(program.states().end(), 21)->first;
+  open.reset();
+  EXPECT_EQ(program.at(id), restored(folder_, to_, {}));
+}
+
 TEST_F(Backups, ToATime) {
   Program program(22);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;  // a time, the id by then
@@ -247,7 +264,7 @@ TEST_F(Backups, AsAStream) {
   ASSERT_TRUE(backup::unpack(fd, *store).ok());
   EXPECT_EQ(program.states().rbegin()->second, restored(scratch_.path("unpacked"), to_, {}));
   // Cut off anywhere, it is none.
-  for (const std::uint64_t n : {length - 1, length / 2, length - 1024, std::uint64_t{700}}) {
+  for (const std::uint64_t n : {length - 1, length - 1024, length / 2, std::uint64_t{700}}) {
     ASSERT_EQ(0, ::ftruncate(fd, static_cast<off_t>(n)));
     ASSERT_EQ(0, ::lseek(fd, 0, SEEK_SET));
     const auto other = backup::open_folder(scratch_.path("cut" + std::to_string(n)), true).value();

@@ -92,7 +92,7 @@ def table():
         if folder == "engine":
             sees += "; never another engine's folder"
         rows.append(f"| {number} | `perdure/{folder}` | {what} | {sees} |")
-    rows.append("| 8 | `perdure/perdure.hpp` | the C++ front door | everything above |")
+    rows.append("| 9 | `perdure/perdure.hpp` | the C++ front door | everything above |")
     for folder, (sees, what) in BESIDE.items():
         rows.append(f"| beside | `{folder}` | {what} | {', '.join(sees)} |")
     return "\n".join(rows)

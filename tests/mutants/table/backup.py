@@ -27,7 +27,7 @@ BACKUP = (
     ),
     Mutant(
         "a floor is given up when its patience is over",
-        {"floor-patience": never(part="1 of 3")},
+        {"floor-patience": always(part="1 of 3")},
         by="archive",
     ),
     Mutant(
@@ -79,6 +79,11 @@ BACKUP = (
         "a restore skips the transactions that the backup has",
         {"restore-skips-what-the-backup-has": never()},
         by="restore",
+    ),
+    Mutant(
+        "a restore takes the newer header",
+        {"restore-newer-header": never()},
+        by="archive",
     ),
     Mutant(
         "a restore to a time stops at it",
