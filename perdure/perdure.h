@@ -77,7 +77,8 @@ typedef enum perdure_code {
   PERDURE_OUT_OF_MEMORY = 14, /* DRAM ran out */
   /* more threads use the library at once than it has slots for, or the system starts none */
   PERDURE_TOO_MANY_THREADS = 15,
-  PERDURE_EXPIRED = 16, /* a snapshot's memory was needed: it can't be read any more */
+  /* a snapshot's memory was needed: it can't be read any more; or an archive was given up */
+  PERDURE_EXPIRED = 16,
   PERDURE_ABORTED = -1, /* the body asked for a rollback by returning other than 0 */
   /* inside a body only: a conflict, or the log has no space yet; the body should return soon, and
    * runs again */
@@ -157,6 +158,9 @@ typedef struct perdure_options {
   /* the default engine: bytes of DRAM, 64 KiB or more, that snapshots may take; 0: 1 GiB
    * (ShadowOptions::snapshot_memory) */
   uint64_t snapshot_memory;
+  /* a folder in which the log is archived, so that each state can be restored (Options::archive);
+   * NULL: no archive */
+  const char* archive;
 } perdure_options;
 
 typedef struct perdure_pool perdure_pool;         /* an open pool */
@@ -319,6 +323,18 @@ int perdure_snapshot_expired(const perdure_snapshot* snapshot);
  * FULL, IO, BUSY (another process is making the file), CORRUPT (the pool's heap contradicts
  * itself), INVALID, EXPIRED, POISONED, CLOSED, OUT_OF_MEMORY; no file is left after a failure. */
 int perdure_snapshot_copy(perdure_snapshot* snapshot, const char* path);
+
+/* Makes a backup of the state in a folder, in which earlier backups of the pool may be: only what
+ * has changed is written. NULL: in the folder of perdure_options.archive. RETURNS PERDURE_OK,
+ * INVALID (no folder), INCOMPATIBLE (another pool's folder), NOT_FOUND (the folder's parent), FULL,
+ * IO, EXISTS, CORRUPT, EXPIRED, POISONED, CLOSED, OUT_OF_MEMORY. */
+int perdure_snapshot_backup(perdure_snapshot* snapshot, const char* folder);
+
+/* Makes the pool file `path` of the backups and the archive in a folder, in the state after the
+ * last transaction up to `id`; PERDURE_NO_ID: the newest. No pool need be open. RETURNS PERDURE_OK,
+ * EXISTS, NOT_FOUND (no such folder, or no backup reaches the id), CORRUPT, INCOMPATIBLE, FULL, IO,
+ * BUSY, INVALID, OUT_OF_MEMORY; no file is left after a failure. */
+int perdure_restore(const char* folder, const char* path, perdure_id id);
 
 /* Closes the snapshot and frees the handle; NULL does nothing. The pool may be closed before or
  * after. THREADS: no other call on the snapshot may be in progress or follow. */

@@ -63,6 +63,7 @@ int run(App& app) {
                          {"unix_ns", b.unix_ns},
                          {"chunks", b.chunks},
                          {"bytes", b.bytes},
+                         {"whole", b.whole},
                          {"restores_to", b.restores_to}});
     print_json({{"folder", folder},
                 {"ok", report.ok()},
@@ -72,8 +73,9 @@ int run(App& app) {
                 {"restored", restored}});
   } else {
     for (const auto& b : report.backups)
-      fmt::print("backup {:>12}  of {}  {:>10}  restores to {}\n", b.id, time_text(b.unix_ns),
-                 human_bytes(b.bytes), b.restores_to);
+      fmt::print("backup {:>12}  of {}  {:>10}  {}\n", b.id, time_text(b.unix_ns),
+                 human_bytes(b.bytes),
+                 b.whole ? fmt::format("restores to {}", b.restores_to) : "damaged");
     for (const auto& r : report.runs)
       fmt::print("log {} to {}, archived {} to {}, in {} files\n", r.first, r.last,
                  time_text(r.first_ns), time_text(r.last_ns), grouped(r.files));

@@ -146,6 +146,7 @@ void add_recover(App& app);
 void add_backup(App& app);
 void add_restore(App& app);
 void add_verify(App& app);
+void add_prune(App& app);
 void add_compact(App& app);
 void add_log(App& app);
 void add_doctor(App& app);

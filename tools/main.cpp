@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   add_backup(app);
   add_restore(app);
   add_verify(app);
+  add_prune(app);
   add_compact(app);
   add_log(app);
   add_doctor(app);

@@ -61,10 +61,11 @@ RestorePoint parse_point(const std::string& text) {
     point.unix_ns = (static_cast<std::uint64_t>(seconds) + 1) * second - 1;
     return point;
   }
-  throw UsageError(fmt::format(
-      "--to: found '{}', expected latest, a transaction's id, a time such as 2026-03-01T12:30:00Z "
-      "or '2026-03-01 12:30' (local), or @SECONDS or @SECONDS.FRACTION since 1970",
-      text));
+  throw UsageError(
+      fmt::format("found the point '{}', expected latest, a transaction's id, a time such as "
+                  "2026-03-01T12:30:00Z "
+                  "or '2026-03-01 12:30' (local), or @SECONDS or @SECONDS.FRACTION since 1970",
+                  text));
 }
 
 std::string time_text(std::uint64_t unix_ns) {

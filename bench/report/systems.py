@@ -48,7 +48,7 @@ class System:
     @property
     def waits(self):
         """Whether an update is durable when it returns."""
-        return not self.bound and self.mode in ("durable", "group", "snapshot")
+        return not self.bound and self.mode in ("durable", "group", "snapshot", "archive", "backup")
 
 
 def find(build_dir):

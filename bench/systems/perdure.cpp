@@ -73,9 +73,15 @@ void add_perdure(Systems& systems) {
       add(systems, name + ":async",
           "Perdure, " + name + ": receipts, the wait for the last one counted", isolates,
           {name, perdure::async});
-      if (e.has_snapshots)
-        add(systems, name + ":snapshot", "Perdure, " + name + ": durable, beside an open snapshot",
-            isolates, {name, perdure::durable, true});
+      if (e.has_snapshots) {
+        const auto beside = [&](const char* mode, const char* what, Beside beside) {
+          add(systems, name + ":" + mode, "Perdure, " + name + ": durable, " + what, isolates,
+              {name, perdure::durable, beside});
+        };
+        beside("snapshot", "beside an open snapshot", Beside::snapshot);
+        beside("archive", "with an archive of the log", Beside::archive);
+        beside("backup", "while backups are written", Beside::backup);
+      }
     } else {
       add(systems, name, "Perdure, " + name, isolates, {name, perdure::durable});
     }

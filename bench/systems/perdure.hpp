@@ -7,8 +7,11 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <optional>
 #include <string_view>
+#include <thread>
 #include <type_traits>
 
 #include "bench/systems/host.hpp"
@@ -87,11 +90,50 @@ inline std::map<std::string, double> counters_of(const perdure::engine::Stats& s
           {"bias_revocations", n(s.bias_revocations)}};
 }
 
+/// What goes on beside the operations of each cell.
+enum class Beside {
+  nothing,
+  snapshot,  ///< a snapshot is open
+  archive,   ///< the log is archived
+  backup     ///< one backup after the other is written, each into an empty folder
+};
 /// What the list of systems says about an instance in a mode, and with what a Host is opened.
 struct PerdureChoice {
   std::string engine;
   perdure::Durability durability = perdure::durable;
-  bool snapshot = false;  ///< a snapshot is open during each cell
+  Beside beside = Beside::nothing;
+};
+
+/// Writes backups of a pool until it is destroyed.
+template <class Pool>
+class Backups {
+ public:
+  Backups(Pool& pool, std::string folder) : folder_(std::move(folder)) {
+    thread_ = std::thread([this, &pool] { run(pool); });
+  }
+  ~Backups() {
+    stop_ = true;
+    thread_.join();
+    std::filesystem::remove_all(folder_);
+  }
+  Backups(const Backups&) = delete;
+  Backups& operator=(const Backups&) = delete;
+
+ private:
+  struct Stopped {};
+  void run(Pool& pool) {
+    while (!stop_) {
+      std::filesystem::remove_all(folder_);
+      try {
+        (void)pool.backup(folder_, [this](std::uint64_t, std::uint64_t) {
+          if (stop_) throw Stopped();
+        });
+      } catch (const Stopped&) {}
+    }
+  }
+  const std::string folder_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
 };
 
 /// The number of rings in the log of a pool with these options: one per thread, or one in total.
@@ -145,15 +187,17 @@ class PerdureHost : public HostDefaults {
   PerdureHost(const Setting& setting, const PerdureChoice& choice)
       : path_(setting.directory + "/pool.perdure"),
         durability_(choice.durability),
-        takes_snapshots_(choice.snapshot) {
+        beside_(choice.beside) {
     options_ = perdure_options(setting, choice, Instance::isolation, Instance::type::identity);
+    if (beside_ == Beside::archive) options_.archive.folder = setting.directory + "/archive";
     pool_.emplace(Pool::open(path_, options_));
   }
 
   /// The last cell's snapshot is closed before the next one is opened.
   void prepare(unsigned /*threads*/) {
-    snapshot_.reset();
-    if (takes_snapshots_) snapshot_.emplace(pool_->snapshot());
+    nothing_beside();
+    if (beside_ == Beside::snapshot) snapshot_.emplace(pool_->snapshot());
+    if (beside_ == Beside::backup) backups_.emplace(*pool_, path_ + "-backups");
   }
   template <class F>
   auto update(F&& f) {
@@ -192,7 +236,7 @@ class PerdureHost : public HostDefaults {
     return problems;
   }
   bool reopen() {
-    snapshot_.reset();
+    nothing_beside();
     if (Instance::names[0].family == "volatile") return false;
     pool_->close();
     pool_.reset();
@@ -211,10 +255,15 @@ class PerdureHost : public HostDefaults {
   static inline thread_local constinit std::uint64_t newest_ = 0;
   std::string path_;
   perdure::Durability durability_;
-  const bool takes_snapshots_;
+  void nothing_beside() {
+    snapshot_.reset();
+    backups_.reset();
+  }
+  const Beside beside_;
   perdure::Options options_;
   std::optional<Pool> pool_;
   std::optional<perdure::Snapshot<Root>> snapshot_;
+  std::optional<Backups<Pool>> backups_;
 };
 
 /// Calls f(std::type_identity<Instance>) for every instance of a list.

@@ -248,6 +248,7 @@ Status read_options(const char* path, const perdure_options& o, Options& options
   options.creation.log_size = o.log_size;
   if (o.threads != 0) options.creation.threads = o.threads;
   options.max_resident = o.max_resident;
+  if (o.archive != nullptr) options.archive.folder = o.archive;
   if (o.delays != nullptr) {
     auto delays = medium::Delays::named(o.delays);
     if (!delays) return delays.status();

@@ -8,6 +8,7 @@
 
 #include "perdure/api/c_api.hpp"
 #include "perdure/api/snapshot.hpp"
+#include "perdure/backup/restore.hpp"
 
 struct perdure_snapshot {
   std::shared_ptr<perdure::engine::OpenSnapshot> impl;
@@ -62,6 +63,25 @@ int perdure_snapshot_copy(perdure_snapshot* snapshot, const char* path) {
   return guarded([&] {
     const detail::SnapshotReader inside(*snapshot->impl);
     detail::copy_to(*snapshot->impl, path, {});
+    return PERDURE_OK;
+  });
+}
+
+int perdure_snapshot_backup(perdure_snapshot* snapshot, const char* folder) {
+  return guarded([&] {
+    const detail::SnapshotReader inside(*snapshot->impl);  // the pool is open from here on
+    (void)snapshot->pool->impl->back_up(*snapshot->impl, folder != nullptr ? folder : "", {});
+    return PERDURE_OK;
+  });
+}
+
+int perdure_restore(const char* folder, const char* path, perdure_id id) {
+  if (folder == nullptr || path == nullptr)
+    return fail(PERDURE_INVALID, "perdure_restore: found no folder or no path, expected both");
+  return guarded([&] {
+    RestorePoint to;
+    if (id != PERDURE_NO_ID) to.id = id;
+    (void)restore(folder, path, to);
     return PERDURE_OK;
   });
 }

@@ -94,6 +94,7 @@ void PoolBase::take(const detail::Opened& opened, const Options& options) {
 
 void PoolBase::keep() {
   running_->file().keep();
+  if (backup::Archive* const archive = running_->archive(); archive != nullptr) archive->keep();
   running_->file().has_this_layout();
 }
 

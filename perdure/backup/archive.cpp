@@ -34,12 +34,12 @@ Result<std::unique_ptr<Archive>> Archive::open(const ArchiveOptions& options,
     store = std::move(*folder);
   }
   std::unique_ptr<Archive> archive(new Archive(options, std::move(store)));
-  auto lock = archive->store_->lock();
+  auto lock = archive->store_->lock(Store::Use::log);
   if (!lock) return lock.status();
   archive->lock_ = std::move(*lock);
   std::memcpy(archive->uuid_, file.header().uuid, sizeof archive->uuid_);
   // What an earlier process has made may not be durable yet.
-  if (Status s = archive->store_->flush(); !s.ok()) return s;
+  if (Status s = archive->store_->sync(); !s.ok()) return s;
   if (Status s = archive->find_end(); !s.ok()) return s;
   if (Status s = check_owner(*archive->store_, archive->uuid_); !s.ok()) return s;
   return archive;
@@ -67,6 +67,7 @@ Status Archive::find_end() {
         !s.ok())
       return s;
     begin_ = end_ = end;
+    stored_ = end.last;
     number_ = newest->number + 1;
     run_ = segment->header.run;
     has_history_ = true;
@@ -88,39 +89,49 @@ Status Archive::catch_up(pool::OpenPool& file) {
         "folder");
   // ARCHIVE-3
   // mutant: archive-sees-gap
-  bool whole = has_history_ && pool::has_feature(h, pool::Feature::archived_log) &&
-               h.log_from_id <= end_.last;
-  // Recovery has dropped some of such records, and does not say which.
-  if (h.clean != 1 && pool::has_feature(h, pool::Feature::dependent_records)) whole = false;
+  const bool whole = has_history_ && pool::has_feature(h, pool::Feature::archived_log) &&
+                     h.log_from_id <= end_.last;
   if (!whole) return begin_anew(last);
   if (h.clean == 1) return {};  // it was finished at the close
   // ARCHIVE-2: the segments are durable in the store before the session empties the log.
+  bool dependent = false;
   // mutant: archive-catches-up
-  Status s = catch_up_with_log(file);
+  Status s = catch_up_with_log(file, dependent);
+  // Recovery has dropped some of such records, and does not say which.
+  if (s.ok() && dependent) return begin_anew(last);
   if (s.ok() || options_.when_full != ArchiveOptions::WhenFull::give_up) return s;
   problem_ = s.message();
   return begin_anew(last);
 }
 
 Status Archive::begin_anew(std::uint64_t last) {
-  had_gap_ = has_history_;
-  run_ = last;
+  had_gap_ = has_history_ && last != stored_;
+  run_ = stored_ = last;
+  entries_ = {};
   frames_.clear();
+  sealing_.reset();
   begin_ = end_ = {last, end_.unix_ns, {}};
+  // An attempt that has failed may have made its file.
+  auto names = store_->list(segment_prefix);
+  if (!names) return names.status();
+  for (const std::string& name : *names)
+    if (const auto parsed = parse_segment_name(name)) number_ = parsed->number + 1;
   return {};
 }
 
-Status Archive::catch_up_with_log(pool::OpenPool& file) {
+Status Archive::catch_up_with_log(pool::OpenPool& file, bool& dependent) {
   const pool::Header& h = file.header();
   Status sealed;
   Status s = log::each_record_above(file.medium(), h, end_.last, [&](const auto& record) {
-    if (!sealed.ok()) return;
+    dependent = dependent || record.kind() == log::RecordKind::dependent;
+    if (!sealed.ok() || dependent) return;
     entries_.add(record);
     if (entries_.bytes() < frame_bytes) return;
     append(h.data_bytes);
     if (frames_.size() >= options_.file_bytes) sealed = seal();
   });
   if (!s.ok()) return s;
+  if (dependent) return {};
   if (!sealed.ok()) return sealed;
   if (!entries_.empty()) append(h.data_bytes);
   return frames_.empty() ? Status() : seal();
@@ -136,6 +147,7 @@ Status Archive::start(engine::FollowedLog& log, pool::OpenPool& file) {
   log_ = &log;
   file_ = &file;
   log_eighth_ = file.header().ring_bytes / 8;
+  created_ = file.created();
   cursor_ = log.cursor();
   // ARCHIVE-2: before the first record of the session.
   floor_ = log.floors().add("archive " + store_->name(), end_.last,
@@ -168,7 +180,18 @@ Archive::~Archive() {
     file_->when_header_changes({});
   }
   if (thread_.joinable()) thread_.join();
-  if (floor_ != nullptr) log_->floors().remove(floor_);
+  // The floor stays: the engine's own thread may still make a checkpoint.
+  if (created_ && !kept_ && !has_history_) forget_all();
+}
+
+// The opening has failed, and the file that it made is removed: no other pool has its uuid.
+void Archive::forget_all() noexcept {
+  try {
+    for (const std::string_view prefix : {segment_prefix, std::string_view("base-")})
+      if (const auto names = store_->list(prefix); names.ok())
+        for (const std::string& name : *names) (void)store_->remove(name);
+  } catch (...) {  // the folder stays that pool's
+  }
 }
 
 void Archive::run() {
@@ -179,33 +202,36 @@ void Archive::run() {
     if (stop_.load(std::memory_order_relaxed)) return;
     const std::lock_guard lock(mutex_);
     if (finished_ || given_up_) return;
+    const std::uint64_t before = end_.last;
+    std::string problem;
     try {
-      const std::uint64_t before = end_.last;
       const Status s = step(asked);
       failed = !s.ok();
-      nap = failed                ? retry_after
-            : end_.last != before ? shortest_nap
-                                  : std::min(nap * 2, longest_nap);
-      if (!given_up_) problem_ = s.message();
-      show();
-    } catch (const std::bad_alloc&) {
+      problem = s.message();
+    } catch (const std::exception& e) {  // the store's, or no memory: what was gathered stays
       failed = true;
-      nap = retry_after;
+      problem = e.what();
     }
+    nap = failed                ? retry_after
+          : end_.last != before ? shortest_nap
+                                : std::min(nap * 2, longest_nap);
+    if (!given_up_) problem_.swap(problem);
+    show();
   }
 }
 
 // Gathers what is durable and, where it is time or `now` says so, writes a segment. Under the lock.
 Status Archive::step(bool now) {
   gather();
-  if (frames_.empty()) return {};
-  const bool due = now || frames_.size() >= std::min(options_.file_bytes, log_eighth_) ||
-                   steady_clock::now() - oldest_ >= options_.file_age;
+  if (frames_.empty() && !sealing_) return {};
+  // Padding counts: it fills the log.
+  const bool due = now || sealing_ || frames_.size() >= options_.file_bytes ||
+                   log_bytes_ >= log_eighth_ || steady_clock::now() - oldest_ >= options_.file_age;
   return due ? seal() : Status();
 }
 
 // An archive that can't be written keeps two segments' worth at most: the rest stays in the log.
-// Under the lock.
+// Under the lock. Throws std::bad_alloc, with no record passed that was not gathered.
 void Archive::gather() {
   if (given_up_) return;
   {
@@ -215,9 +241,11 @@ void Archive::gather() {
       // mutant: archive-durable-only
       const std::uint64_t durable = log_->followable_id();
       cursor_.look();
-      for (log::RecordView record;
-           frames_.size() < 2 * options_.file_bytes && cursor_.next(durable, record);) {
-        entries_.add(record);
+      while (frames_.size() < 2 * options_.file_bytes) {
+        if (!next_.words && !cursor_.next(durable, next_)) break;
+        entries_.add(next_);
+        log_bytes_ += cursor_.bytes(next_);
+        next_ = {};
         if (entries_.bytes() >= frame_bytes) append(file_->data_bytes());
       }
       if (!entries_.empty()) append(file_->data_bytes());
@@ -229,29 +257,36 @@ void Archive::gather() {
           (problem_.empty() ? "" : ": " + problem_));
 }
 
-// Writes the frames as a segment. Under the lock.
+// Writes the frames as a segment; an attempt that has failed is repeated with the same bytes, since
+// it may have made the file. Under the lock.
 Status Archive::seal() {
-  const SegmentName name{number_, begin_.last, end_.last};
+  if (!sealing_) {
+    const SegmentName name{number_, begin_.last, end_.last};
+    sealing_.emplace(Sealing{name, make_segment(name, run_, uuid_, begin_, frames_)});
+    begin_ = end_;
+    frames_.clear();
+    log_bytes_ = 0;
+    ++number_;
+  }
+  const std::string name = sealing_->name.text();
+  const std::vector<std::byte>& bytes = sealing_->bytes;
   // mutant: archive-floor-before-segment
-  const std::vector<std::byte> bytes = make_segment(name, run_, uuid_, begin_, frames_);
-  auto made = store_->put(name.text(), bytes.data(), bytes.size());
+  auto made = store_->put(name, bytes.data(), bytes.size());
   if (!made) return made.status();
   if (!*made) {
-    // An attempt that returned an error may have made it nevertheless.
-    auto there = store_->get(name.text());
+    auto there = store_->get(name);
     if (!there) return there.status();
     if (*there != bytes)
-      return failure(Code::exists, store_->name() + "/" + name.text(), "another file of that name",
+      return failure(Code::exists, store_->name() + "/" + name, "another file of that name",
                      "none, or the same", "name another folder for this pool's archive");
   }
+  stored_ = sealing_->name.last;
   // ARCHIVE-2
   // mutant: archive-floor-after-segment
-  if (floor_ != nullptr) log_->floors().raise(*floor_, end_.last);
-  begin_ = end_;
-  frames_.clear();
-  ++number_;
+  if (floor_ != nullptr) log_->floors().raise(*floor_, stored_);
   ++files_;
   bytes_ += bytes.size();
+  sealing_.reset();
   return {};
 }
 
@@ -259,6 +294,7 @@ void Archive::gave_up(const std::string& why) {
   given_up_ = true;
   problem_ = why;
   frames_.clear();
+  sealing_.reset();
   log_->floors().give_up(*floor_);
 }
 
@@ -271,6 +307,15 @@ Status Archive::header_changed() {
   if (given_up_) return {};
   if (frames_.empty()) oldest_ = steady_clock::now();
   append_header_frame(frames_, file_->header_now(), unix_nanoseconds(), end_);
+  // Before it is used: after a kill its place in the history would be lost.
+  Status s = write_all();
+  return options_.when_full == ArchiveOptions::WhenFull::wait ? s : Status();
+}
+
+// Under the lock.
+Status Archive::write_all() {
+  while (sealing_ || !frames_.empty())
+    if (Status s = seal(); !s.ok()) return s;
   return {};
 }
 
@@ -279,18 +324,21 @@ Status Archive::flush(std::uint64_t id) {
     const std::lock_guard lock(mutex_);
     if (finished_) return {};
     // Read before the log: what is not there then, has logged nothing.
-    const bool all = log_->followable_id() >= id;
-    const Status s = step(true);
+    const bool durable = log_->followable_id() >= id;
+    const std::uint64_t before = end_.last;
+    gather();
+    const bool all = durable && end_.last == before && entries_.empty();
+    const Status s = write_all();
     if (given_up_)
       return failure(Code::expired, store_->name(), "an archive that was given up: " + problem_, {},
                      "open the pool again");
     problem_ = s.message();
     show();
-    if (!s.ok() || all || begin_.last >= id) return s;
+    if (!s.ok() || all || stored_ >= id) return s;
     if (log_->refuses() != 0)
       return failure(Code::poisoned, file_->path(), "a pool whose medium has failed", {},
                      "open it again");
-    // Another thread has drawn a lower id, and is about to be durable.
+    // There is more, or another thread has drawn a lower id and is about to be durable.
     std::this_thread::yield();
   }
 }
@@ -299,11 +347,13 @@ Status Archive::flush(std::uint64_t id) {
 Status Archive::finish(std::uint64_t last) {
   const std::lock_guard lock(mutex_);
   if (finished_) return {};
-  do {
+  for (std::uint64_t before = ~std::uint64_t{0}; !given_up_;) {
     gather();
     if (given_up_) break;
+    const bool all = end_.last == before;
+    before = end_.last;
     // The next opening finds in the header how far the pool has come.
-    if (frames_.size() < 2 * options_.file_bytes && end_.last < last) {
+    if (all && end_.last < last) {
       FrameHeader rest{};
       rest.kind = FrameKind::group;
       std::memcpy(rest.uuid, uuid_, sizeof rest.uuid);
@@ -312,14 +362,14 @@ Status Archive::finish(std::uint64_t last) {
       rest.unix_ns = unix_nanoseconds();
       append_frame(frames_, rest, nullptr, 0, end_);
     }
-    const Status s = frames_.empty() ? Status() : seal();
+    const Status s = write_all();
+    if (s.ok() && all) break;
     if (s.ok()) continue;
     problem_ = s.message();
     show();
     if (options_.when_full == ArchiveOptions::WhenFull::wait) return s;
     gave_up(s.message());
-    break;
-  } while (begin_.last < last);
+  }
   finished_ = true;
   show();
   return {};
@@ -329,7 +379,7 @@ Status Archive::finish(std::uint64_t last) {
 void Archive::show() {
   const std::lock_guard lock(shown_mutex_);
   shown_.on = !given_up_;
-  shown_.last_id = begin_.last;
+  shown_.last_id = stored_;
   shown_.files = files_;
   shown_.bytes = bytes_;
   shown_.gaps = had_gap_ ? 1 : 0;

@@ -9,9 +9,9 @@
 //             after a crash of the process or the machine, the log has every record that the
 //             archive lacks: the next opening appends them before the session empties the log.
 //   ARCHIVE-3 While the archive is kept, a session's log_from_id is at most the archive's last id.
-//             At an opening it is above that exactly if records are missing from both: a session without the
-//             archive, or after it was given up. Then a new run begins, with a gap before it, and a
-//             backup is needed before it can be restored from.
+//             At an opening it is above that exactly if records are missing from both: a session
+//             without the archive, or after it was given up. Then a new run begins, with a gap
+//             before it, and a backup is needed before it can be restored from.
 // Thread safety: open() to start() in the thread that opens the pool; then as each call says.
 #pragma once
 
@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,7 +37,7 @@ namespace perdure::backup {
 class Archive {
  public:
   /// Opens and locks the store, and finds where its history ends. It writes nothing but the folder.
-  /// `file` is open, and not yet recovered. Errors: `busy`, `incompatible` (another pool's archive),
+  /// `file` is open, and not yet recovered. Errors: `busy`, `incompatible` (another pool's),
   /// `corrupt`, `io`.
   static Result<std::unique_ptr<Archive>> open(const ArchiveOptions& options,
                                                const pool::OpenPool& file);
@@ -60,19 +61,24 @@ class Archive {
   /// why it can't be written. Any thread may call it.
   Status flush(std::uint64_t id);
   [[nodiscard]] ArchiveStats stats() const;  ///< any thread may call it
+  /// The opening has succeeded. Without this call the destructor leaves a store that had no history
+  /// as it was, where the opening made the pool: that file is removed.
+  void keep() noexcept { kept_ = true; }
 
  private:
   explicit Archive(const ArchiveOptions& options, std::shared_ptr<Store> store)
       : options_(options), store_(std::move(store)) {}
   Status find_end();
   Status begin_anew(std::uint64_t last);
-  Status catch_up_with_log(pool::OpenPool& file);
+  Status catch_up_with_log(pool::OpenPool& file, bool& dependent);
   void show();
+  void forget_all() noexcept;
   void run();
   Status step(bool now);
   void gather();
   void append(std::uint64_t data_bytes);
   Status seal();
+  Status write_all();
   Status header_changed();
   Status finish(std::uint64_t last);
   void gave_up(const std::string& why);
@@ -81,7 +87,8 @@ class Archive {
   const std::shared_ptr<Store> store_;
   std::shared_ptr<void> lock_;
   std::uint8_t uuid_[16] = {};
-  bool has_history_ = false, needs_backup_ = false, had_gap_ = false;
+  bool has_history_ = false, needs_backup_ = false, had_gap_ = false, created_ = false,
+       kept_ = false;
 
   engine::FollowedLog* log_ = nullptr;
   pool::OpenPool* file_ = nullptr;
@@ -93,7 +100,15 @@ class Archive {
   EntryGatherer entries_;
   std::vector<std::byte> frames_;  // of the next segment
   HistoryEnd begin_, end_;         // before these frames, and after them
-  std::uint64_t number_ = 0;       // the next segment's
+  log::RecordView next_;           // passed by the cursor, and not gathered: there was no memory
+  std::uint64_t log_bytes_ = 0;    // that these frames take in the log
+  struct Sealing {
+    SegmentName name;
+    std::vector<std::byte> bytes;
+  };
+  std::optional<Sealing> sealing_;  // the segment before these frames, until the store has it
+  std::uint64_t stored_ = 0;        // the last id that the store has
+  std::uint64_t number_ = 0;        // the next segment's
   std::uint64_t run_ = 0;
   std::chrono::steady_clock::time_point oldest_;  // when the first of the frames was made
   std::uint64_t files_ = 0, bytes_ = 0;

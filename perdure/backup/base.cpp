@@ -33,8 +33,8 @@ struct ListedChunk {
 static_assert(sizeof(ListedChunk) == 24);
 
 enum class Codec : std::uint32_t { raw = 0, lz4 = 1 };
-// A chunk's file: this, then its bytes, compressed where that makes them smaller. The file's name is
-// the hash of the bytes themselves; a compressed file that has changed may still give the same.
+// A chunk's file: this, then its bytes, compressed where that makes them smaller. The file's name
+// is the hash of the bytes themselves; a compressed file that has changed may still give the same.
 struct ChunkHeader {
   char magic[4] = {'P', 'D', 'C', 'K'};
   Codec codec = Codec::raw;
@@ -95,11 +95,16 @@ Result<BackupReport> write_base(Store& store, const pool::Header& header, std::u
                                 std::uint64_t unix_ns, const pool::PoolState& state,
                                 const pool::StateProgress& progress) {
   if (Status s = check_owner(store, header.uuid); !s.ok()) return s;
+  // PRUNE-1
+  // mutant: backup-shares-chunks
+  auto chunks = store.lock(Store::Use::chunks);
+  if (!chunks) return chunks.status();
   BackupReport report;
   report.id = state.id;
   report.bytes = state.bytes();
   std::vector<ListedChunk> list;
   std::unordered_set<std::string> written;
+  const std::unique_ptr<Store::Batch> batch = store.batch();
   Status s = pool::each_chunk(
       state, header,
       [&](std::uint64_t chunk, const std::byte* bytes) -> Status {
@@ -114,13 +119,13 @@ Result<BackupReport> write_base(Store& store, const pool::Header& header, std::u
         const std::vector<std::byte> file = chunk_file(bytes);
         ++report.new_chunks;
         report.new_bytes += file.size();
-        return store.put_soon(name, file.data(), file.size());
+        return batch->put(name, file.data(), file.size());
       },
       progress);
   if (!s.ok()) return s;
   // BASE-1
   // mutant: base-after-chunks
-  if (s = store.flush(); !s.ok()) return s;
+  if (s = batch->flush(); !s.ok()) return s;
   BaseHeader first;
   first.id = state.id;
   first.unix_ns = unix_ns;
@@ -178,13 +183,16 @@ Result<Base> read_base(Store& store, std::uint64_t id) {
   Hash hash;
   std::memcpy(&hash, file->data() + n, sizeof hash);
   if (hash_of(file->data(), n) != hash || first.id != id ||
-      n != sizeof first + sizeof base.header + first.chunks * sizeof(ListedChunk))
+      (n - sizeof first - sizeof base.header) % sizeof(ListedChunk) != 0 ||
+      (n - sizeof first - sizeof base.header) / sizeof(ListedChunk) != first.chunks)
     return damaged(store, name, "a list that fails its check");
   base.id = id;
   base.unix_ns = first.unix_ns;
   base.bytes = first.bytes;
   base.mode = first.mode;
   std::memcpy(&base.header, file->data() + sizeof first, sizeof base.header);
+  if (std::string why; pool::judge(base.header, &why) != pool::CopyState::valid)
+    return damaged(store, name, "a pool's header that can't be right " + why);
   base.chunks.resize(first.chunks);
   for (std::size_t i = 0; i < base.chunks.size(); ++i) {
     ListedChunk one;
@@ -200,7 +208,8 @@ Result<std::vector<std::byte>> read_chunk(Store& store, const Hash& hash) {
   auto file = store.get(name);
   if (!file) return file.status();
   ChunkHeader header;
-  if (file->size() < sizeof header) return damaged(store, name, "a chunk that ends too early");
+  if (file->size() < sizeof header || file->size() > sizeof header + pool::chunk_bytes)
+    return damaged(store, name, std::to_string(file->size()) + " bytes for a chunk");
   std::memcpy(&header, file->data(), sizeof header);
   const std::size_t n = file->size() - sizeof header;
   std::vector<std::byte> bytes(pool::chunk_bytes);
@@ -226,9 +235,9 @@ Result<std::vector<std::uint64_t>> list_bases(Store& store) {
   for (const std::string& name : *names) {
     std::uint64_t id = 0;
     const char* const end = name.data() + name.size();
-    if (name.size() == base_prefix.size() + digits &&
-        std::from_chars(name.data() + base_prefix.size(), end, id).ptr == end)
-      ids.push_back(id);
+    if (name.size() != base_prefix.size() + digits) continue;
+    const auto read = std::from_chars(name.data() + base_prefix.size(), end, id);
+    if (read.ec == std::errc() && read.ptr == end) ids.push_back(id);
   }
   return ids;
 }

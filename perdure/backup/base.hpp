@@ -44,7 +44,8 @@ struct Base {
 Status check_owner(Store& store, const std::uint8_t (&uuid)[16]);
 /// Writes a base of the state to the store, unless it is there. `exists` where there is one of
 /// another state with the same id. `header` is that of
-/// the pool, closed in this state, `mode` the permission bits of its file; `unix_ns` is when the state was the newest. Errors: the store's.
+/// the pool, closed in this state, `mode` the permission bits of its file; `unix_ns` is when the
+/// state was the newest. Errors: the store's.
 /// Throws what the state throws, and std::bad_alloc.
 Result<BackupReport> write_base(Store& store, const pool::Header& header, std::uint32_t mode,
                                 std::uint64_t unix_ns, const pool::PoolState& state,

@@ -30,6 +30,10 @@ std::uint64_t unix_nanoseconds() {
 
 void append_frame(std::vector<std::byte>& to, FrameHeader header, const void* payload,
                   std::uint64_t payload_bytes, HistoryEnd& end) {
+  if (payload_bytes > 0xffffffff)
+    throw error(failure(Code::too_big, "",
+                        "a transaction with " + std::to_string(payload_bytes) + " bytes of log",
+                        "less than 4 GiB for the archive", "give the pool a smaller log"));
   std::memcpy(header.magic, frame_magic, sizeof header.magic);
   header.version = frame_version;
   header.before = end.last;

@@ -76,7 +76,7 @@ struct Frame {
 
 /// Appends a frame to `to` that continues the history at `end`, and moves `end`. `header` has the
 /// kind, uuid, last, transactions, data_bytes and unix_ns; the rest is filled in. Throws
-/// std::bad_alloc, with `end` as it was.
+/// std::bad_alloc and error(too_big), with `end` as it was.
 void append_frame(std::vector<std::byte>& to, FrameHeader header, const void* payload,
                   std::uint64_t payload_bytes, HistoryEnd& end);
 /// The same for a header frame.

@@ -39,6 +39,9 @@ Status FramesAfter::each(const std::function<Result<bool>(const Frame&)>& f,
     if (std::memcmp(segment.header.uuid, uuid_, sizeof uuid_) != 0)
       return failure(Code::corrupt, path, "a file of another pool's log",
                      "one of the pool whose backup this is", "put it where it belongs");
+    // An archive that began anew where it had come to lacks nothing.
+    const bool anew = segment.header.chain_before == Hash{} &&
+                      segment.header.run == segment.header.before && segment.header.run == at.last;
     // mutant: restore-stops-at-gap
     if (segment.header.run > (first ? base_id_ : at.last)) {
       gap_ = true;
@@ -51,7 +54,7 @@ Status FramesAfter::each(const std::function<Result<bool>(const Frame&)>& f,
                      "every file after the backup " + std::to_string(base_id_),
                      "take the missing files from another copy of the archive");
     // mutant: restore-checks-chain
-    if (!first && (end.last != at.last || !(end.chain == at.chain)))
+    if (!first && !anew && (end.last != at.last || !(end.chain == at.chain)))
       return failure(Code::corrupt, path, "a file of the log that does not continue the one before",
                      "one that does", "take both files from another copy of the archive");
     Status s = each_frame(
@@ -79,10 +82,14 @@ Result<Entries> entries_of(const Frame& frame, std::uint64_t above, std::uint64_
   const std::uint64_t n = frame.header.payload_bytes / 8;
   Entries found{words, 0, 0};
   const std::uint64_t* begin = words;
+  std::uint64_t before = frame.header.before;
+  bool rises = true;
   const bool whole = log::each_entry(words, n, [&](const log::Entry& e) {
     if (e.kind != log::EntryKind::end) return;
     const std::uint64_t id = e.values[0];
     const std::uint64_t* const after = e.values + 1;
+    rises = rises && id > before && id <= frame.header.last;
+    before = id;
     // mutant: restore-skips-what-the-backup-has
     if (id <= above) {
       begin = after;
@@ -91,9 +98,11 @@ Result<Entries> entries_of(const Frame& frame, std::uint64_t above, std::uint64_
       found.last = id;
     }
   });
-  if (!whole)
-    return failure(Code::corrupt, name, "a frame whose entries overrun it", "whole entries",
-                   "report this: its check has passed");
+  if (!whole || !rises)
+    return failure(
+        Code::corrupt, name,
+        whole ? "a frame whose transactions are not in order" : "a frame whose entries overrun it",
+        "whole entries, by rising ids", "report this: its check has passed");
   found.words = begin;
   return found;
 }

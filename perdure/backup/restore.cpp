@@ -55,7 +55,8 @@ Result<Base> choose_base(Store& store, const RestorePoint& to) {
 /// What there is to replay, found without writing anything.
 struct Plan {
   Base base;
-  pool::Header header{};  // the pool's at the point
+  std::optional<FramesAfter> frames;  // the same files for both readings
+  pool::Header header{};              // the pool's at the point
   std::uint64_t data_bytes = 0;
   std::uint64_t log_bytes = 0;  // of frames, for the progress
   RestoreReport report;
@@ -95,11 +96,13 @@ Result<Plan> plan_restore(Store& store, const RestorePoint& to) {
   RestoreReport& report = plan.report;
   report.backup_id = report.id = plan.base.id;
   report.unix_ns = plan.base.unix_ns;
-  auto frames = FramesAfter::open(store, plan.base);
-  if (!frames) return frames.status();
+  auto opened = FramesAfter::open(store, plan.base);
+  if (!opened) return opened.status();
+  FramesAfter& frames = plan.frames.emplace(std::move(*opened));
+  Status header_of_frame;
   std::uint64_t reached = plan.base.id;
   Status s = read_frames(
-      store, plan, to, *frames,
+      store, plan, to, frames,
       [&](const Frame& frame, const Entries& entries) {
         reached = std::max(reached, frame.header.last);
         if (entries.n == 0) return Status();
@@ -116,28 +119,31 @@ Result<Plan> plan_restore(Store& store, const RestorePoint& to) {
         // The base's header may be newer than a frame of the same id.
         pool::Header header;
         std::memcpy(&header, frame.payload, sizeof header);
+        if (std::string why; pool::judge(header, &why) != pool::CopyState::valid)
+          header_of_frame =
+              failure(Code::corrupt, store.name(), "a pool's header that can't be right " + why,
+                      "a valid one", "report this: its check has passed");
         // mutant: restore-newer-header
         if (header.sequence > plan.header.sequence) plan.header = header;
       },
       {});
   if (!s.ok()) return s;
-  report.gap = frames->gap();
+  if (!header_of_frame.ok()) return header_of_frame;
+  report.gap = frames.gap();
   if (to.id && reached < *to.id)
     return failure(Code::not_found, store.name(),
                    "backup " + std::to_string(plan.base.id) + " with the log up to transaction " +
                        std::to_string(reached),
                    point_text(to),
-                   frames->gap() ? "the archive has a gap there: restore to an id before it, or "
-                                   "from a backup after it"
-                                 : "restore to an id up to that");
+                   frames.gap() ? "the archive has a gap there: restore to an id before it, or "
+                                  "from a backup after it"
+                                : "restore to an id up to that");
   return plan;
 }
 
-Status replay(Store& store, const Plan& plan, const RestorePoint& to, medium::Medium& medium,
+Status replay(Store& store, Plan& plan, const RestorePoint& to, medium::Medium& medium,
               const pool::Header& header, const std::function<void(std::uint64_t)>& passed) {
   const pool::Directory directory(header);
-  auto frames = FramesAfter::open(store, plan.base);
-  if (!frames) return frames.status();
   // One thread: the entries of one frame are few.
   log::Redo redo(medium, directory, log::DataWriter::Use::recovery, 1, 1 << 16);
   const auto strange = [&store](std::uint64_t id) {
@@ -147,7 +153,7 @@ Status replay(Store& store, const Plan& plan, const RestorePoint& to, medium::Me
                    "entries inside the data region", "restore from another backup");
   };
   Status s = read_frames(
-      store, plan, to, *frames,
+      store, plan, to, *plan.frames,
       [&](const Frame& frame, const Entries& entries) {
         if (entries.n == 0) return Status();
         const log::Payload payload{entries.words, entries.n};
@@ -195,6 +201,10 @@ Result<RestoreReport> restore(Store& store, const std::string& path, const Resto
   pool::set_data_bytes(h, plan->data_bytes);
   pool::set_feature(h, pool::Feature::small_logs);
   pool::set_log_from(h, h.checkpoint_id);
+  h.checksum = pool::header_checksum(h);
+  if (std::string why; pool::judge(h, &why) != pool::CopyState::valid)
+    return failure(Code::corrupt, store.name(), "a header that can't be right " + why,
+                   "a valid one", "restore from another backup");
   const std::uint64_t bytes = plan->base.chunks.size() * pool::chunk_bytes + plan->log_bytes;
   std::uint64_t done = 0;
   const auto passed = [&](std::uint64_t n) {

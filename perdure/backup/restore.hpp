@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Restore: makes a pool of a backup and the archived log after it, in the state after any
-// transaction; and verifies that this is possible.
+// transaction; verifies that this is possible; and removes what is too old to be restored.
 //
+//   PRUNE-1 Backups are removed before the log files that only they need, and these before the
+//           chunks that no backup lists. So at whatever instant that is cut off, what remains can
+//           be restored. No backup is being written meanwhile: it may rely on a chunk that it has
+//           found.
 //   RESTORE-1 The file gets its name when it is whole and durable (CREATE-1): it is a pool that was
 //             closed cleanly, whose words are those after the last transaction up to the target. It
 //             has a uuid of its own, so it can't continue the archive that it comes from.
@@ -46,7 +50,8 @@ struct VerifyReport {
   };
   struct Backup {
     std::uint64_t id = 0, unix_ns = 0, chunks = 0, bytes = 0;
-    std::uint64_t restores_to = 0;  ///< the last id that can be restored from it
+    bool whole = false;             ///< its list and all its chunks can be read
+    std::uint64_t restores_to = 0;  ///< if so: the last id that can be restored from it
   };
   std::vector<Run> runs;
   std::vector<Backup> backups;
@@ -64,6 +69,18 @@ RestoreReport restore(const std::string& folder, const std::string& path,
 /// Throws as restore(); what is wrong with the contents is in the report.
 VerifyReport verify_backups(const std::string& folder, const RestoreProgress& progress = {});
 
+/// What prune_backups() has removed, or would remove.
+struct PruneReport {
+  std::uint64_t oldest_id = 0;                       ///< of the oldest backup that remains
+  std::uint64_t backups = 0, files = 0, chunks = 0;  ///< backups, files of the log, chunks
+};
+/// Removes from a folder what is not needed to restore states from `from` on: older backups than
+/// the newest one before it, the log before that, and chunks that no other backup lists. The pool
+/// may be open, with this archive. `dry_run`: only counts. Throws as restore(), and perdure::error:
+/// `not_found` where no backup is from before the point, `busy` while a backup is being written.
+PruneReport prune_backups(const std::string& folder, const RestorePoint& from,
+                          bool dry_run = false);
+
 namespace backup {
 
 /// Makes the pool file `path`. Errors: `exists`, `not_found` (no backup reaches the point),
@@ -75,6 +92,9 @@ Result<RestoreReport> restore(Store& store, const std::string& path, const Resto
 /// Reads every backup, every chunk that one lists, and every segment. Errors: the store's; what is
 /// wrong with the contents is in the report. Throws std::bad_alloc and what `progress` throws.
 Result<VerifyReport> verify(Store& store, const RestoreProgress& progress = {});
+
+/// prune_backups() of a store.
+Result<PruneReport> prune(Store& store, const RestorePoint& from, bool dry_run);
 
 }  // namespace backup
 }  // namespace perdure

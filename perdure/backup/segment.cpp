@@ -20,7 +20,8 @@ std::string padded(std::uint64_t n) {
 bool take_number(std::string_view& text, std::uint64_t& n) {
   if (text.size() < digits) return false;
   const auto end = text.data() + digits;
-  if (std::from_chars(text.data(), end, n).ptr != end) return false;
+  const auto read = std::from_chars(text.data(), end, n);
+  if (read.ec != std::errc() || read.ptr != end) return false;
   text.remove_prefix(digits);
   return true;
 }

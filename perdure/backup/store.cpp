@@ -3,27 +3,29 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
-#include <cstdlib>
-#include <mutex>
+#include <ctime>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "perdure/base/descriptor.hpp"
 #include "perdure/medium/file_handle.hpp"
+#include "perdure/pool/lock.hpp"
 
 namespace perdure::backup {
 namespace {
 
 constexpr std::string_view temporary = ".new-";  // of files without their name
-constexpr const char* lock_name = "/lock";
+constexpr const char *log_lock = "/.lock-log", *chunks_lock = "/.lock-chunks";
+// A file without its name that was not written to for so long belongs to nobody.
+constexpr std::time_t left_after = 24 * 60 * 60;
 
 Status failed(const std::string& path, const char* call) {
   const int err = errno;
@@ -34,17 +36,41 @@ Status failed(const std::string& path, const char* call) {
   return system_failure(path, call, err);
 }
 
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
 Status sync_folder(const std::string& path) {
   const medium::Descriptor fd(base::open_file(path.c_str(), O_RDONLY | O_DIRECTORY));
   if (!fd) return failed(path, "open");
   return ::fsync(fd.get()) == 0 || errno == EINVAL ? Status() : failed(path, "fsync");
 }
 
+Status write_whole(const std::string& path, const void* bytes, std::uint64_t n, bool durable) {
+  const medium::Descriptor fd(base::open_file(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
+  if (!fd) return failed(path, "open");
+  for (std::uint64_t at = 0; at < n;) {
+    const ssize_t w = ::write(fd.get(), static_cast<const std::byte*>(bytes) + at, n - at);
+    if (w < 0 && errno == EINTR) continue;
+    if (w < 0) return failed(path, "write");
+    at += static_cast<std::uint64_t>(w);
+  }
+  // mutant: store-syncs-first
+  if (durable && ::fsync(fd.get()) != 0) return failed(path, "fsync");
+  return {};
+}
+
+// STORE-1: link() refuses a name that is taken. Returns whether it was free.
+Result<bool> give_name(const std::string& from, const std::string& to) {
+  const bool made = ::link(from.c_str(), to.c_str()) == 0;
+  if (!made && errno != EEXIST) return failed(to, "link");
+  (void)::unlink(from.c_str());
+  return made;
+}
+
 class Folder final : public Store {
  public:
-  explicit Folder(std::string path) : path_(std::move(path)) {}
-  ~Folder() override {
-    for (const auto& [from, to] : soon_) (void)::unlink(from.c_str());
+  explicit Folder(std::string path)
+      : path_(std::move(path)), fd_(base::open_file(path_.c_str(), O_RDONLY | O_DIRECTORY)) {
+    (void)!::getrandom(&token_, sizeof token_, 0);
   }
 
   Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) override {
@@ -54,34 +80,21 @@ class Folder final : public Store {
       auto from = write_unnamed(to, bytes, n, true);
       if (!from) return from.status();
       made = give_name(*from, to);
-      if (!made) return made.status();
+      if (!made) {
+        (void)::unlink(from->c_str());
+        return made.status();
+      }
     }
     // A name that is there already may not be durable: its maker may have been killed.
     if (Status s = sync_folder(folder_of(to)); !s.ok()) return s;
     return made;
   }
 
-  Status put_soon(const std::string& name, const void* bytes, std::uint64_t n) override {
-    std::string to = path_ + "/" + name;
-    if (::access(to.c_str(), F_OK) == 0) return {};
-    auto from = write_unnamed(to, bytes, n, false);
-    if (!from) return from.status();
-    const std::lock_guard lock(mutex_);
-    soon_.emplace_back(std::move(*from), std::move(to));
-    return {};
-  }
+  std::unique_ptr<Batch> batch() override { return std::make_unique<Unnamed>(*this); }
 
-  Status flush() override {
-    const std::lock_guard lock(mutex_);
-    // STORE-1: the contents are durable before any of them has its name.
-    if (!soon_.empty())
-      // mutant: store-flush-syncs-first
-      if (Status s = sync_all(); !s.ok()) return s;
-    for (; !soon_.empty(); soon_.pop_back())
-      if (auto made = give_name(soon_.back().first, soon_.back().second); !made)
-        return made.status();
-    // Also the names that an earlier process has made.
-    return sync_all();
+  Status sync() override {
+    // By a descriptor that is older than what was written, so that no failure is missed.
+    return ::syncfs(fd_.get()) == 0 ? Status() : failed(path_, "syncfs");
   }
 
   Result<std::vector<std::byte>> get(const std::string& name) override {
@@ -126,43 +139,102 @@ class Folder final : public Store {
   Status remove(const std::string& name) override {
     const std::string path = path_ + "/" + name;
     if (::unlink(path.c_str()) != 0) return errno == ENOENT ? Status() : failed(path, "unlink");
-    return sync_folder(path.substr(0, path.rfind('/')));
+    return sync_folder(folder_of(path));
   }
 
-  Result<std::shared_ptr<void>> lock() override {
-    const std::string path = path_ + lock_name;
-    auto fd =
-        std::make_shared<medium::Descriptor>(base::open_file(path.c_str(), O_RDWR | O_CREAT, 0600));
-    if (!*fd) return failed(path, "open");
-    if (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) return failed(path, "flock");
-      return failure(Code::busy, path_, "an archive that another open pool writes",
-                     "one writer for each archive", "close that pool, or name another folder");
+  Result<std::shared_ptr<void>> lock(Use use) override {
+    std::shared_ptr<void> held;
+    if (use == Use::log) {
+      // For as long as the pool is open: a forked child does not keep it.
+      const std::string path = path_ + log_lock;
+      auto lock = pool::FileLock::acquire(path, pool::FileLock::Mode::create, path);
+      if (lock.code() == Code::busy)
+        return failure(Code::busy, path_, "an archive that another open pool writes",
+                       "one writer for each archive", "close that pool, or name another folder");
+      if (!lock) return lock.status();
+      held = std::make_shared<pool::FileLock>(std::move(*lock));
+    } else {
+      auto lock = lock_chunks(use);
+      if (!lock) return lock.status();
+      held = std::make_shared<medium::Descriptor>(std::move(*lock));
     }
-    remove_left_files("");
-    return std::shared_ptr<void>(fd);
+    if (use != Use::chunks)
+      if (Status s = remove_left_files(""); !s.ok()) return s;
+    return held;
   }
 
   [[nodiscard]] const std::string& name() const noexcept override { return path_; }
 
  private:
-  static Status make_folder(const std::string& folder) {
-    if (::mkdir(folder.c_str(), 0700) == 0) return sync_folder(folder.substr(0, folder.rfind('/')));
-    if (errno == EEXIST) return {};
-    if (errno != ENOENT) return failed(folder, "mkdir");
-    if (Status s = make_folder(folder.substr(0, folder.rfind('/'))); !s.ok()) return s;
-    return make_folder(folder);
+  class Unnamed final : public Batch {
+   public:
+    explicit Unnamed(Folder& folder) : folder_(folder) {}
+    ~Unnamed() override {
+      // In a forked child they are the parent's.
+      if (::getpid() == process_)
+        for (const auto& [from, to] : files_) (void)::unlink(from.c_str());
+    }
+    Status put(const std::string& name, const void* bytes, std::uint64_t n) override {
+      std::string to = folder_.path_ + "/" + name;
+      if (::access(to.c_str(), F_OK) == 0) return {};
+      auto from = folder_.write_unnamed(to, bytes, n, false);
+      if (!from) return from.status();
+      files_.emplace_back(std::move(*from), std::move(to));
+      return {};
+    }
+    Status flush() override {
+      // STORE-1: the contents are durable before any of them has its name.
+      if (!files_.empty())
+        // mutant: store-flush-syncs-first
+        if (Status s = folder_.sync(); !s.ok()) return s;
+      for (; named_ < files_.size(); ++named_)
+        if (auto made = give_name(files_[named_].first, files_[named_].second); !made)
+          return made.status();
+      files_.clear();
+      named_ = 0;
+      return folder_.sync();
+    }
+
+   private:
+    Folder& folder_;
+    const pid_t process_ = ::getpid();
+    std::vector<std::pair<std::string, std::string>> files_;  // as they are called; their names
+    std::size_t named_ = 0;
+  };
+
+  // Shared or not, by an open file description of its own: two threads of a process may back up.
+  Result<medium::Descriptor> lock_chunks(Use use) {
+    const std::string path = path_ + chunks_lock;
+    medium::Descriptor fd(base::open_file(path.c_str(), O_RDWR | O_CREAT, 0600));
+    if (!fd) return failed(path, "open");
+    struct flock whole = {};
+    whole.l_type = use == Use::chunks ? F_RDLCK : F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    if (::fcntl(fd.get(), F_OFD_SETLK, &whole) == 0) return fd;
+    if (errno != EAGAIN && errno != EACCES) return failed(path, "fcntl(F_OFD_SETLK)");
+    return failure(Code::busy, path_,
+                   use == Use::chunks ? "a folder from which old backups are being removed"
+                                      : "a folder into which a backup is being written",
+                   {}, "try again when that has ended");
   }
 
-  static std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+  // Also where another one makes it at the same time.
+  static Status make_folder(const std::string& folder) {
+    if (::mkdir(folder.c_str(), 0700) == 0) return sync_folder(folder_of(folder));
+    if (errno == EEXIST) return {};
+    if (errno != ENOENT) return failed(folder, "mkdir");
+    if (Status s = make_folder(folder_of(folder)); !s.ok()) return s;
+    return make_folder(folder);
+  }
 
   // Writes a file that has a temporary name in the folder of `to`; returns that name.
   Result<std::string> write_unnamed(const std::string& to, const void* bytes, std::uint64_t n,
                                     bool durable) {
     const std::string folder = folder_of(to);
-    if (folder != path_)
+    if (folder.size() > path_.size())
       if (Status s = make_folder(folder); !s.ok()) return s;
-    std::string path = folder + "/" + std::string(temporary) + std::to_string(::getpid()) + "-" +
+    std::string path = folder + "/" + std::string(temporary) + std::to_string(token_) + "-" +
+                       std::to_string(::getpid()) + "-" +
                        std::to_string(made_.fetch_add(1, std::memory_order_relaxed));
     if (Status s = write_whole(path, bytes, n, durable); !s.ok()) {
       (void)::unlink(path.c_str());
@@ -171,105 +243,98 @@ class Folder final : public Store {
     return path;
   }
 
-  // STORE-1: link() refuses a name that is taken. Returns whether it was free.
-  static Result<bool> give_name(const std::string& from, const std::string& to) {
-    const bool made = ::link(from.c_str(), to.c_str()) == 0;
-    Status s = made || errno == EEXIST ? Status() : failed(to, "link");
-    (void)::unlink(from.c_str());
-    if (!s.ok()) return s;
-    return made;
-  }
-
-  [[nodiscard]] Status sync_all() const {
-    const medium::Descriptor fd(base::open_file(path_.c_str(), O_RDONLY | O_DIRECTORY));
-    if (!fd) return failed(path_, "open");
-    return ::syncfs(fd.get()) == 0 ? Status() : failed(path_, "syncfs");
-  }
-
-  static Status write_whole(const std::string& path, const void* bytes, std::uint64_t n,
-                            bool durable) {
-    const medium::Descriptor fd(base::open_file(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
-    if (!fd) return failed(path, "open");
-    for (std::uint64_t at = 0; at < n;) {
-      const ssize_t w = ::write(fd.get(), static_cast<const std::byte*>(bytes) + at, n - at);
-      if (w < 0 && errno == EINTR) continue;
-      if (w < 0) return failed(path, "write");
-      at += static_cast<std::uint64_t>(w);
-    }
-    // mutant: store-syncs-first
-    if (durable && ::fsync(fd.get()) != 0) return failed(path, "fsync");
-    return {};
-  }
-
-  // Removes the files that a process has left which ended while it wrote them.
-  void remove_left_files(const std::string& inner) {
-    const std::string folder = inner.empty() ? path_ : path_ + "/" + inner;
-    DIR* const dir = base::open_folder(folder.c_str());
-    if (dir == nullptr) return;
-    const std::unique_ptr<DIR, int (*)(DIR*)> closed(dir, ::closedir);
-    std::vector<std::string> folders;
-    while (const dirent* const e = ::readdir(dir)) {
-      const std::string_view name = e->d_name;
-      if (name == "." || name == "..") continue;
-      if (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN)
-        folders.push_back(inner + std::string(name) + "/");
-      if (!name.starts_with(temporary)) continue;
-      const auto pid = static_cast<pid_t>(std::atol(e->d_name + temporary.size()));
-      if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH)
-        (void)::unlink((folder + "/" + std::string(name)).c_str());
-    }
-    for (const std::string& f : folders) remove_left_files(f);
-  }
-
-  Status list_in(const std::string& inner, std::string_view prefix,
-                 std::vector<std::string>& names) {
+  // Calls f(name, is a folder) for each entry of the folder `inner`, "" or with a '/' at its end.
+  template <class F>
+  Status each_in(const std::string& inner, F&& f) {
     const std::string folder = inner.empty() ? path_ : path_ + "/" + inner;
     DIR* const dir = base::open_folder(folder.c_str());
     if (dir == nullptr) return errno == ENOENT ? Status() : failed(folder, "opendir");
     const std::unique_ptr<DIR, int (*)(DIR*)> closed(dir, ::closedir);
-    std::vector<std::string> folders;
     for (;;) {
       errno = 0;
       const dirent* const e = ::readdir(dir);
-      if (e == nullptr && errno != 0) return failed(folder, "readdir");
-      if (e == nullptr) break;
-      const std::string name = inner + e->d_name;
-      if (e->d_name[0] == '.') continue;
-      const std::size_t n = std::min(name.size(), prefix.size());
-      if (name.compare(0, n, prefix.substr(0, n)) != 0) continue;
+      if (e == nullptr) return errno == 0 ? Status() : failed(folder, "readdir");
+      const std::string name = e->d_name;
+      if (name == "." || name == "..") continue;
       struct stat st = {};
-      if (::stat((path_ + "/" + name).c_str(), &st) != 0) continue;
-      if (S_ISDIR(st.st_mode))
-        folders.push_back(name + "/");
-      else if (name.starts_with(prefix) && name != lock_name + 1)
-        names.push_back(name);
+      const std::string path = path_ + "/" + inner + name;
+      if (::lstat(path.c_str(), &st) != 0) {
+        if (errno == ENOENT) continue;  // removed meanwhile
+        return failed(path, "lstat");
+      }
+      if (Status s = f(inner + name, name, st); !s.ok()) return s;
     }
-    for (const std::string& f : folders)
-      if (Status s = list_in(f, prefix, names); !s.ok()) return s;
-    return {};
+  }
+
+  // Removes the files that processes have left which ended while they wrote them.
+  Status remove_left_files(const std::string& inner) {
+    std::vector<std::string> folders;
+    Status s = each_in(
+        inner, [&](const std::string& path, const std::string& name, const struct stat& st) {
+          if (S_ISDIR(st.st_mode)) folders.push_back(path + "/");
+          if (name.starts_with(temporary) && st.st_mtime < std::time(nullptr) - left_after)
+            (void)::unlink((path_ + "/" + path).c_str());
+          return Status();
+        });
+    for (std::size_t i = 0; s.ok() && i < folders.size(); ++i) s = remove_left_files(folders[i]);
+    return s;
+  }
+
+  Status list_in(const std::string& inner, std::string_view prefix,
+                 std::vector<std::string>& names) {
+    std::vector<std::string> folders;
+    Status s = each_in(
+        inner, [&](const std::string& path, const std::string& name, const struct stat& st) {
+          const std::size_t n = std::min(path.size(), prefix.size());
+          if (name[0] == '.' || path.compare(0, n, prefix.substr(0, n)) != 0) return Status();
+          if (S_ISDIR(st.st_mode))
+            folders.push_back(path + "/");
+          else if (path.starts_with(prefix))
+            names.push_back(path);
+          return Status();
+        });
+    for (std::size_t i = 0; s.ok() && i < folders.size(); ++i)
+      s = list_in(folders[i], prefix, names);
+    return s;
   }
 
   const std::string path_;
+  const medium::Descriptor fd_;  // of the folder
+  std::uint64_t token_ = 0;      // in the names of this object's temporary files
   std::atomic<std::uint64_t> made_{0};
-  std::mutex mutex_;                                       // guards soon_
-  std::vector<std::pair<std::string, std::string>> soon_;  // written, without their names
+};
+
+class Singly final : public Store::Batch {
+ public:
+  explicit Singly(Store& store) : store_(store) {}
+  Status put(const std::string& name, const void* bytes, std::uint64_t n) override {
+    return store_.put(name, bytes, n).status();
+  }
+  Status flush() override { return store_.sync(); }
+
+ private:
+  Store& store_;
 };
 
 }  // namespace
 
-Status Store::put_soon(const std::string& name, const void* bytes, std::uint64_t n) {
-  return put(name, bytes, n).status();
-}
-Status Store::flush() { return {}; }
+std::unique_ptr<Store::Batch> Store::batch() { return std::make_unique<Singly>(*this); }
 
-Result<std::shared_ptr<Store>> open_folder(const std::string& path, bool create) {
+Result<std::shared_ptr<Store>> open_folder(const std::string& given, bool create) {
+  std::error_code failed_with;
+  std::string path = std::filesystem::absolute(given, failed_with).lexically_normal().string();
+  if (failed_with) return system_failure(given, "getcwd", failed_with.value());
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   struct stat st = {};
   if (::stat(path.c_str(), &st) != 0) {
     if (errno != ENOENT) return failed(path, "stat");
     if (!create)
       return failure(Code::not_found, path, "no such folder", "a folder with backups",
                      "name the folder that Options::archive names");
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed(path, "mkdir");
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+      return errno == ENOENT ? failure(Code::not_found, path, "no folder in which it could be made",
+                                       "a folder whose parent exists", "make the parent first")
+                             : failed(path, "mkdir");
     if (Status s = sync_folder(medium::folder_of(path)); !s.ok()) return s;
   } else if (!S_ISDIR(st.st_mode)) {
     return failure(Code::invalid, path, "a file that is no folder", "a folder", "name another one");

@@ -2,12 +2,11 @@
 //
 // Store: where an archive and its backups lie: named objects that are written once, whole, and
 // never changed. A folder is one (open_folder); other places can be added by a class of this type.
-// Thread safety: any thread may make all calls.
+// Thread safety: any thread may make all calls; a Batch belongs to one thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,10 +26,18 @@ class Store {
   /// Makes the object durably, whole, unless there is one of that name, which is durable then.
   /// Returns whether it made it. When it returns an error, the object may be there, whole, or not.
   virtual Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) = 0;
-  /// The same for many: the objects have their names, durably, when flush() returns ok; and so have
-  /// those that others have made before.
-  virtual Status put_soon(const std::string& name, const void* bytes, std::uint64_t n);
-  virtual Status flush();
+  /// Many objects that get their names together. What has none yet is dropped with the batch.
+  class Batch {
+   public:
+    virtual ~Batch() = default;
+    virtual Status put(const std::string& name, const void* bytes, std::uint64_t n) = 0;
+    /// When this returns ok, the objects are there, durably, and named in the order in which they
+    /// were put; and so are those that others had made before.
+    virtual Status flush() = 0;
+  };
+  virtual std::unique_ptr<Batch> batch();
+  /// Returns when what others have made is durable.
+  virtual Status sync() { return {}; }
   /// `not_found` where there is none.
   virtual Result<std::vector<std::byte>> get(const std::string& name) = 0;
   /// Whether there is an object of that name.
@@ -39,9 +46,11 @@ class Store {
   virtual Result<std::vector<std::string>> list(std::string_view prefix) = 0;
   /// Removes the object; ok where there is none.
   virtual Status remove(const std::string& name) = 0;
-  /// For one writer of log segments: `busy` while another one holds it. It is held until the result
-  /// is destroyed.
-  virtual Result<std::shared_ptr<void>> lock() = 0;
+  /// What a lock() is for. One writer has the log. Any number of backups share the chunks, which
+  /// they find or make; whatever removes chunks has them alone.
+  enum class Use : std::uint8_t { log, chunks, chunks_alone };
+  /// Takes it until the result is destroyed; `busy` while another one has it.
+  virtual Result<std::shared_ptr<void>> lock(Use use) = 0;
   /// For messages: the folder's path.
   [[nodiscard]] virtual const std::string& name() const noexcept = 0;
 
@@ -49,10 +58,12 @@ class Store {
   Store() = default;
 };
 
-/// A folder, readable by its owner alone as the files that are made in it, which is made if `create` is true and its parent exists; `not_found` otherwise.
+/// A folder, readable by its owner alone as the files that are made in it, which is made if
+/// `create` is true and its parent exists; `not_found` otherwise. The result means the folder that
+/// the path names now, wherever the process goes.
 /// STORE-1 An object is written under a temporary name, synced, given its name if that is free, and
 /// the folder is synced: at whatever instant a process or the machine dies, the name is absent or
-/// stands for the whole object. put_soon() leaves the syncs to flush(), which makes one for all.
+/// stands for the whole object. A batch has one sync for all, before the first name.
 Result<std::shared_ptr<Store>> open_folder(const std::string& path, bool create);
 
 }  // namespace perdure::backup

@@ -76,7 +76,7 @@ class Writing final : public TarStore {
     if (!names_.insert(name).second) return false;
     TarHeader h{};
     std::memcpy(h.name, name.data(), std::min(name.size(), sizeof h.name - 1));
-    set_octal(h.mode, 7, 0644);
+    set_octal(h.mode, 7, 0600);
     set_octal(h.uid, 7, 0);
     set_octal(h.gid, 7, 0);
     set_octal(h.size, 11, n);
@@ -98,7 +98,7 @@ class Writing final : public TarStore {
     return std::vector<std::string>();
   }
   Status remove(const std::string& name) override { return none(name); }
-  Result<std::shared_ptr<void>> lock() override { return none("lock"); }
+  Result<std::shared_ptr<void>> lock(Use) override { return std::shared_ptr<void>(); }
   [[nodiscard]] const std::string& name() const noexcept override { return stream; }
   Status finish() override {
     const char zeros[2 * block] = {};
@@ -125,6 +125,7 @@ std::shared_ptr<TarStore> TarStore::on(int fd) { return std::make_shared<Writing
 
 Status unpack(int fd, Store& store) {
   std::vector<std::byte> bytes;
+  const std::unique_ptr<Store::Batch> batch = store.batch();
   for (;;) {
     TarHeader h{};
     auto more = read_all(fd, &h, sizeof h);
@@ -149,11 +150,17 @@ Status unpack(int fd, Store& store) {
     std::string name(h.name, strnlen(h.name, sizeof h.name));
     if (name.starts_with("./")) name.erase(0, 2);
     if (h.kind == '5' || name.empty()) continue;  // a folder, where tar has packed a folder
-    if (!is_ours(name) && name != "lock") return bad("a file named '" + name + "'");
-    bytes.resize(n);
+    // Of a folder that was packed: its locks, and files without their names.
+    const bool hidden = name[name.rfind('/') + 1] == '.';
+    if (!is_ours(name) && !hidden) return bad("a file named '" + name + "'");
+    if (h.kind != '0' && h.kind != 0) return bad("an entry '" + name + "' that is no file");
+    bytes.clear();
     std::byte rest[block];
-    if (n != 0) {
-      more = read_all(fd, bytes.data(), n);
+    // In pieces: the length may be wrong.
+    for (std::uint64_t at = 0; at < n; at = bytes.size()) {
+      const std::uint64_t piece = std::min<std::uint64_t>(n - at, 1 << 20);
+      bytes.resize(at + piece);
+      more = read_all(fd, bytes.data() + at, piece);
       if (!more) return more.status();
       if (!*more) return bad("an end within a file");
     }
@@ -161,10 +168,13 @@ Status unpack(int fd, Store& store) {
       more = read_all(fd, rest, pad);
       if (!more) return more.status();
     }
-    if (name == "lock") continue;
-    if (Status s = store.put_soon(name, bytes.data(), n); !s.ok()) return s;
+    if (hidden) continue;
+    // BASE-1: the chunks come first.
+    if (name.starts_with("base-"))
+      if (Status s = batch->flush(); !s.ok()) return s;
+    if (Status s = batch->put(name, bytes.data(), n); !s.ok()) return s;
   }
-  return store.flush();
+  return batch->flush();
 }
 
 }  // namespace perdure::backup

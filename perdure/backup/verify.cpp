@@ -57,7 +57,9 @@ Status verify_log(Store& store, VerifyReport& report, std::optional<Uuid> uuid,
                                 ": does not continue the file before it");
       follows = false;
     }
-    if (new_run || !follows) report.runs.push_back({end.last, end.last, 0, 0, 0, 0});
+    // A run that begins where the last one ended lacks nothing.
+    const bool goes_on = follows && (!new_run || end.last == at.last);
+    if (!goes_on) report.runs.push_back({end.last, end.last, 0, 0, 0, 0});
     VerifyReport::Run& run = report.runs.back();
     Status s = each_frame(segment->frames(), segment->frames_bytes(), store.name() + "/" + text,
                           end, [&](const Frame& frame) {
@@ -114,7 +116,7 @@ Result<VerifyReport> verify(Store& store, const RestoreProgress& progress) {
                                 std::to_string(bad) + " of its " +
                                 std::to_string(base.chunks.size()) + " chunks can't be read");
     report.backups.push_back(
-        {base.id, base.unix_ns, base.chunks.size(), base.bytes, bad == 0 ? base.id : 0});
+        {base.id, base.unix_ns, base.chunks.size(), base.bytes, bad == 0, base.id});
   }
   std::optional<Uuid> uuid;
   for (const Base& base : bases) {
@@ -127,7 +129,7 @@ Result<VerifyReport> verify(Store& store, const RestoreProgress& progress) {
   if (Status s = verify_log(store, report, uuid, passed); !s.ok()) return s;
   for (VerifyReport::Backup& b : report.backups)
     for (const VerifyReport::Run& run : report.runs)
-      if (b.restores_to != 0 && run.first <= b.id && b.id <= run.last)
+      if (b.whole && run.first <= b.id && b.id <= run.last)
         b.restores_to = std::max(b.restores_to, run.last);
   return report;
 }

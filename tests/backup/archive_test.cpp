@@ -29,8 +29,11 @@ class FailingStore final : public backup::Store {
   explicit FailingStore(const std::string& folder)
       : inner_(backup::open_folder(folder, true).value()) {}
   Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) override {
-    if (fails) return failure(Code::full, "the test's store", "no space");
-    return inner_->put(name, bytes, n);
+    if (fails || (fails_chunks && name.starts_with("chunk")))
+      return failure(Code::full, "the test's store", "no space");
+    auto made = inner_->put(name, bytes, n);
+    if (lies > 0 && lies-- > 0) return failure(Code::io, "the test's store", "no answer");
+    return made;
   }
   Result<std::vector<std::byte>> get(const std::string& name) override { return inner_->get(name); }
   Result<bool> has(const std::string& name) override { return inner_->has(name); }
@@ -38,9 +41,10 @@ class FailingStore final : public backup::Store {
     return inner_->list(prefix);
   }
   Status remove(const std::string& name) override { return inner_->remove(name); }
-  Result<std::shared_ptr<void>> lock() override { return inner_->lock(); }
+  Result<std::shared_ptr<void>> lock(Use use) override { return inner_->lock(use); }
   [[nodiscard]] const std::string& name() const noexcept override { return inner_->name(); }
-  std::atomic<bool> fails{false};
+  std::atomic<bool> fails{false}, fails_chunks{false};
+  std::atomic<int> lies{0};  ///< so many puts return an error, and have made the object
 
  private:
   std::shared_ptr<backup::Store> inner_;
@@ -285,8 +289,8 @@ TEST_P(Archives, RefusesWhatIsNotItsOwn) {
   EXPECT_EQ(Code::incompatible, code(to_));
 }
 
-// A change of the header between two transactions is restored from its place on, also where a backup
-// has the state before it.
+// A change of the header between two transactions is restored from its place on, also where a
+// backup has the state before it.
 TEST_P(Archives, ARaisedLimitIsRestored) {
   Program program(11);
   constexpr std::uint64_t raised = std::uint64_t{4} << 30;
@@ -380,6 +384,75 @@ TEST(ArchivesOfOtherEngines, AreRefused) {
   const auto pool = AnyPool<BackedUp>::try_open(scratch.path(), o);
   ASSERT_FALSE(pool.ok());
   EXPECT_EQ(Code::unsupported, pool.code());
+}
+
+// A put that has made the object and returned an error is repeated with the same bytes.
+TEST_P(Archives, APutOfUnknownOutcomeIsRepeated) {
+  auto store = std::make_shared<FailingStore>(folder_);
+  Program program(15);
+  {
+    Options o = options();
+    o.archive.folder.clear();
+    o.archive.store = store;
+    o.archive.file_age = milliseconds(1);
+    auto pool = AnyPool<BackedUp>::open(path_, o);
+    program.knows(pool);
+    for (int i = 0; i < 30; ++i) {
+      if (i % 10 == 3) store->lies = 1;
+      program.step(pool);
+      std::this_thread::sleep_for(milliseconds(3));
+    }
+    // The last lie may be told to this call.
+    while (pool.archive().last_id != pool.stats().last_id) try {
+        pool.flush_archive();
+      } catch (const error& e) {
+        EXPECT_EQ(Code::io, e.code());
+      }
+    EXPECT_EQ(pool.stats().last_id, pool.archive().last_id);
+    pool.close();
+  }
+  EXPECT_TRUE(verify_backups(folder_).ok());
+  expect_states(program, 0, 5);
+}
+
+// flush_archive() returns when everything is there, however much had gathered.
+TEST_P(Archives, AFlushIsWhole) {
+  auto store = std::make_shared<FailingStore>(folder_);
+  Program program(16);
+  Options o = options();
+  o.archive.folder.clear();
+  o.archive.store = store;
+  o.archive.file_bytes = 4096;
+  auto pool = AnyPool<BackedUp>::open(path_, o);
+  program.knows(pool);
+  store->fails = true;
+  std::uint64_t last = 0;
+  for (int i = 0; i < 300; ++i) last = program.step(pool);
+  store->fails = false;
+  pool.flush_archive();
+  EXPECT_EQ(last, pool.archive().last_id);
+  const VerifyReport found = verify_backups(folder_);  // while the pool is open
+  EXPECT_TRUE(found.ok());
+  EXPECT_EQ(last, found.backups.back().restores_to);
+}
+
+// An opening that fails after it made the pool leaves the folder to the next one.
+TEST_P(Archives, AFailedFirstOpeningLeavesTheFolder) {
+  auto store = std::make_shared<FailingStore>(folder_);
+  Options o = options();
+  o.archive.folder.clear();
+  o.archive.store = store;
+  store->fails_chunks = true;
+  EXPECT_FALSE(AnyPool<BackedUp>::try_open(path_, o).ok());
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  store->fails_chunks = false;
+  Program program(17);
+  {
+    auto pool = AnyPool<BackedUp>::open(path_, o);
+    program.step(pool);
+    pool.close();
+  }
+  EXPECT_EQ(program.states().rbegin()->second, restored(folder_, to_, {}));
 }
 
 // Policy wait: commits wait for an archive that can't be written, and nothing is missing later.

@@ -253,6 +253,29 @@ TEST_F(Killed, NamesFollowTheirContents) {
   EXPECT_TRUE(all.names.empty()) << *all.names.begin() << " may be lost";
 }
 
+// PRUNE-1
+TEST_F(Killed, WhileOldBackupsAreRemoved) {
+  const Scratch scratch;
+  const std::string made = scratch.path("made"), folder = scratch.path("archive");
+  live(scratch.path(), made, "emulated");
+  const std::vector<VerifyReport::Backup> backups = verify_backups(made).backups;
+  const std::uint64_t keep = backups.back().id, last = backups.back().restores_to;
+  std::uint64_t kills = 0;
+  for (std::uint64_t at = 1;; ++at) {
+    std::filesystem::remove_all(folder);
+    std::filesystem::copy(made, folder, std::filesystem::copy_options::recursive);
+    if (!killed(at, [&] { (void)prune_backups(folder, {.id = keep}); })) break;
+    ++kills;
+    const VerifyReport found = verify_backups(folder);
+    EXPECT_TRUE(found.ok()) << at << ": " << found.problems.front();
+    for (const auto& backup : found.backups) EXPECT_EQ(last, backup.restores_to) << at;
+    (void)restored(folder, scratch.path("restored"), {.id = keep});
+    (void)prune_backups(folder, {.id = keep});
+    EXPECT_EQ(1U, verify_backups(folder).backups.size());
+  }
+  EXPECT_GT(kills, 20U);
+}
+
 TEST_F(Killed, BeforeEachFileOperationOnMemory) { explore("emulated", scale); }
 TEST_F(Killed, BeforeEachFileOperationOnAFile) { explore("file", 3 * scale); }
 

@@ -145,6 +145,29 @@ TEST_F(Backups, ToATime) {
   EXPECT_EQ(Code::invalid, code_of([&] { restore(folder_, to_, {.id = 1, .unix_ns = 1}); }));
 }
 
+// What a pool holds is not shown to others by its archive or its backups.
+TEST_F(Backups, AreReadableByTheirOwner) {
+  const auto mode = [](const std::string& path) {
+    return static_cast<unsigned>(std::filesystem::status(path).permissions());
+  };
+  {
+    auto pool = AnyPool<BackedUp>::open(path_, options(true));
+    Program program(29);
+    for (int i = 0; i < 10; ++i) program.step(pool);
+    std::filesystem::permissions(path_, std::filesystem::perms(0640));
+    pool.update([](auto& tx, BackedUp& r) { tx.write(r.count, 1U); });
+    (void)pool.backup();
+    pool.close();
+  }
+  EXPECT_EQ(0700U, mode(folder_));
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder_))
+    if (!file.path().filename().string().starts_with(".lock")) {
+      EXPECT_EQ(file.is_directory() ? 0700U : 0600U, mode(file.path())) << file.path();
+    }
+  (void)restore(folder_, to_, {});
+  EXPECT_EQ(0640U, mode(to_));
+}
+
 // RESTORE-1
 TEST_F(Backups, WhatIsRestoredIsAPoolOfItsOwn) {
   const Program program = make();
@@ -238,6 +261,69 @@ TEST_F(Backups, DamageIsNamed) {
   }
   EXPECT_GT(used, 3U);
   EXPECT_TRUE(verify_backups(folder_).ok());
+}
+
+// PRUNE-1
+TEST_F(Backups, OldOnesAreRemoved) {
+  const Program program = make();
+  const auto count = [&](const std::string& where) {
+    std::uint64_t n = 0;
+    for (const auto& f : std::filesystem::recursive_directory_iterator(where))
+      n += f.is_regular_file() ? 1 : 0;
+    return n;
+  };
+  const std::uint64_t logs = segments(folder_).size(), chunks = count(folder_ + "/chunk");
+  const std::uint64_t from = middle_ + 3;
+  const PruneReport would = prune_backups(folder_, {.id = from}, true);
+  EXPECT_EQ(logs, segments(folder_).size());
+  const PruneReport done = prune_backups(folder_, {.id = from});
+  EXPECT_EQ(middle_, done.oldest_id);
+  EXPECT_EQ(1U, done.backups);
+  EXPECT_GT(done.files, 1U);
+  EXPECT_GT(done.chunks, 1U);
+  EXPECT_EQ(std::tie(would.backups, would.files, would.chunks),
+            std::tie(done.backups, done.files, done.chunks));
+  EXPECT_EQ(logs - done.files, segments(folder_).size());
+  EXPECT_EQ(chunks - done.chunks, count(folder_ + "/chunk"));
+  EXPECT_TRUE(verify_backups(folder_).ok());
+  for (const auto& [id, state] : program.states()) {
+    if (id >= middle_)
+      EXPECT_EQ(state, restored(folder_, to_, {.id = id}));
+    else
+      EXPECT_EQ(Code::not_found, code_of([&] { restore(folder_, to_, {.id = id}); }));
+  }
+  EXPECT_EQ(Code::not_found, code_of([&] { prune_backups(folder_, {.id = middle_ - 1}); }));
+  const PruneReport again = prune_backups(folder_, {});
+  EXPECT_EQ(0U, again.backups + again.files + again.chunks);
+  // The archive goes on.
+  Program next(27);
+  {
+    auto pool = AnyPool<BackedUp>::open(path_, options(true));
+    EXPECT_EQ(0U, pool.archive().gaps);
+    next.step(pool);
+    pool.close();
+  }
+  EXPECT_EQ(next.states().rbegin()->second, restored(folder_, to_, {}));
+}
+
+// A backup is not written while chunks are removed, and the other way round.
+TEST_F(Backups, NoneIsWrittenWhileOldOnesAreRemoved) {
+  auto pool = AnyPool<BackedUp>::open(path_, options(false));
+  Program program(28);
+  for (int i = 0; i < 50; ++i) program.step(pool);
+  (void)pool.backup(folder_);
+  program.step(pool);
+  bool tried = false;
+  (void)pool.backup(folder_, [&](std::uint64_t, std::uint64_t) {
+    if (!tried) {
+      EXPECT_EQ(Code::busy, code_of([&] { prune_backups(folder_, {}); }));
+    }
+    tried = true;
+  });
+  EXPECT_TRUE(tried);
+  const auto store = backup::open_folder(folder_, false).value();
+  const auto alone = store->lock(backup::Store::Use::chunks_alone).value();
+  EXPECT_EQ(Code::busy, code_of([&] { pool.backup(folder_); }));
 }
 
 // `perdure backup POOL - | ... | perdure restore - NEW`

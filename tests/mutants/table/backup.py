@@ -81,6 +81,16 @@ BACKUP = (
         by="restore",
     ),
     Mutant(
+        "a backup keeps others from removing chunks (PRUNE-1)",
+        {"backup-shares-chunks": instead("store.lock(Store::Use::log)")},
+        by="restore",
+    ),
+    Mutant(
+        "chunks that a backup lists are not removed",
+        {"prune-keeps-needed-chunks": always()},
+        by="restore",
+    ),
+    Mutant(
         "a restore takes the newer header",
         {"restore-newer-header": never()},
         by="archive",
