@@ -41,9 +41,9 @@ RestorePoint parse_point(const std::string& text) {
     const std::size_t dot = text.find('.');
     std::string fraction = dot == std::string::npos ? "" : text.substr(dot + 1);
     std::uint64_t ns = second - 1;
-    const bool whole = fraction.empty() && dot == std::string::npos;
+    const bool whole = dot == std::string::npos, given = whole || !fraction.empty();
     fraction.resize(9, '0');
-    if (number(text.substr(1, dot - 1), n) && n < ~std::uint64_t{0} / second - 1 &&
+    if (given && number(text.substr(1, dot - 1), n) && n < ~std::uint64_t{0} / second - 1 &&
         (whole || number(fraction, ns))) {
       point.unix_ns = n * second + ns;
       return point;
