@@ -356,16 +356,23 @@ TEST_P(SnapshotsTest, ExpireWithThePoolWhichWaitsForTheirReaders) {
   std::optional<TestPool> pool(open());
   set(*pool, 1);
   const auto s = pool->snapshot();
-  std::atomic<bool> inside{false}, gone{false};
+  std::atomic<bool> inside{false}, gone{false}, late{false};
   std::atomic<int> code{0};
   std::thread reader([&] {
+    // Looks while the lambda is left, which the pool's destructor waits for.
+    struct Leaving {
+      const std::atomic<bool>& gone;
+      std::atomic<bool>& late;
+      ~Leaving() { late = gone.load(); }
+    };
     try {
       s.view([&](auto& tx, const Root& r) {
+        const Leaving leaving{gone, late};
         inside = true;
         while (tx(r.count) == 1) std::this_thread::sleep_for(1ms);
       });
     } catch (const error& e) {
-      code = gone ? -1 : static_cast<int>(e.code());
+      code = static_cast<int>(e.code());
     }
   });
   ASSERT_TRUE(comes([&] { return inside.load(); }));
@@ -373,6 +380,7 @@ TEST_P(SnapshotsTest, ExpireWithThePoolWhichWaitsForTheirReaders) {
   gone = true;
   reader.join();
   EXPECT_EQ(code, static_cast<int>(Code::closed));
+  EXPECT_FALSE(late);
   EXPECT_TRUE(s.expired());
   expect_code(Code::closed, [&] { (void)count_of(s); });
   auto again = open();
