@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
-#include <optional>
-#include <system_error>
 #include <utility>
 
 #include "perdure/backup/base.hpp"
@@ -47,31 +44,28 @@ Result<std::unique_ptr<Archive>> Archive::open(const ArchiveOptions& options,
 
 // Reads the last segment: where the history ends.
 Status Archive::find_end() {
-  auto names = store_->list(segment_prefix);
-  if (!names) return names.status();
-  std::optional<SegmentName> newest;
-  for (const std::string& name : *names)
-    if (const auto parsed = parse_segment_name(name)) newest = parsed;
-  if (newest) {
-    auto bytes = store_->get(newest->text());
-    if (!bytes) return bytes.status();
-    auto segment = read_segment(*newest, std::move(*bytes), store_->name());
-    if (!segment) return segment.status();
-    if (std::memcmp(segment->header.uuid, uuid_, sizeof uuid_) != 0)
-      return failure(Code::incompatible, store_->name(), "the archive of another pool",
-                     "an empty folder, or this pool's archive", "name another folder");
-    HistoryEnd end = segment->begin();
-    if (Status s = each_frame(segment->frames(), segment->frames_bytes(),
-                              store_->name() + "/" + newest->text(), end,
-                              [](const Frame&) { return Status(); });
-        !s.ok())
-      return s;
-    begin_ = end_ = end;
-    stored_ = end.last;
-    number_ = newest->number + 1;
-    run_ = segment->header.run;
-    has_history_ = true;
-  }
+  auto segments = list_segments(*store_);
+  if (!segments) return segments.status();
+  if (segments->empty()) return {};
+  const SegmentName newest = segments->back();
+  auto bytes = store_->get(newest.text());
+  if (!bytes) return bytes.status();
+  auto segment = read_segment(newest, std::move(*bytes), store_->name());
+  if (!segment) return segment.status();
+  if (std::memcmp(segment->header.uuid, uuid_, sizeof uuid_) != 0)
+    return failure(Code::incompatible, store_->name(), "the archive of another pool",
+                   "an empty folder, or this pool's archive", "name another folder");
+  HistoryEnd end = segment->begin();
+  if (Status s = each_frame(segment->frames(), segment->frames_bytes(),
+                            store_->name() + "/" + newest.text(), end,
+                            [](const Frame&) { return Status(); });
+      !s.ok())
+    return s;
+  begin_ = end_ = end;
+  stored_ = end.last;
+  number_ = newest.number + 1;
+  run_ = segment->header.run;
+  has_history_ = true;
   return {};
 }
 
@@ -80,7 +74,8 @@ Status Archive::catch_up(pool::OpenPool& file) {
   const std::uint64_t last = h.checkpoint_id;  // after recovery: of all that the pool has
   auto bases = list_bases(*store_);
   if (!bases) return bases.status();
-  if (const std::uint64_t has = std::max(end_.last, bases->empty() ? 0 : bases->back()); has > last)
+  if (!bases->empty()) newest_base_ = bases->back();
+  if (const std::uint64_t has = std::max(end_.last, newest_base_.value_or(0)); has > last)
     return failure(
         Code::incompatible, store_->name(),
         "an archive with transactions up to " + std::to_string(has),
@@ -112,10 +107,9 @@ Status Archive::begin_anew(std::uint64_t last) {
   sealing_.reset();
   begin_ = end_ = {last, end_.unix_ns, {}};
   // An attempt that has failed may have made its file.
-  auto names = store_->list(segment_prefix);
-  if (!names) return names.status();
-  for (const std::string& name : *names)
-    if (const auto parsed = parse_segment_name(name)) number_ = parsed->number + 1;
+  auto segments = list_segments(*store_);
+  if (!segments) return segments.status();
+  if (!segments->empty()) number_ = segments->back().number + 1;
   return {};
 }
 
@@ -160,9 +154,6 @@ Status Archive::start(engine::FollowedLog& log, pool::OpenPool& file) {
     const std::lock_guard lock(mutex_);
     append_header_frame(frames_, file.header_now(), unix_nanoseconds(), end_);
     if (Status s = seal(); !s.ok()) return s;
-    auto bases = list_bases(*store_);
-    if (!bases) return bases.status();
-    needs_backup_ = bases->empty() || bases->back() < run_;
     show();
   }
   file.when_header_changes([this] { return header_changed(); });
@@ -187,7 +178,7 @@ Archive::~Archive() {
 // The opening has failed, and the file that it made is removed: no other pool has its uuid.
 void Archive::forget_all() noexcept {
   try {
-    for (const std::string_view prefix : {segment_prefix, std::string_view("base-")})
+    for (const std::string_view prefix : {segment_prefix, base_prefix})
       if (const auto names = store_->list(prefix); names.ok())
         for (const std::string& name : *names) (void)store_->remove(name);
   } catch (...) {  // the folder stays that pool's
@@ -305,7 +296,6 @@ Status Archive::header_changed() {
   if (finished_) return {};
   gather();
   if (given_up_) return {};
-  if (frames_.empty()) oldest_ = steady_clock::now();
   append_header_frame(frames_, file_->header_now(), unix_nanoseconds(), end_);
   // Before it is used: after a kill its place in the history would be lost.
   Status s = write_all();

@@ -55,7 +55,7 @@ class Archive {
   Status start(engine::FollowedLog& log, pool::OpenPool& file);
 
   /// Whether the run has no backup from which it can be restored.
-  [[nodiscard]] bool needs_backup() const noexcept { return needs_backup_; }
+  [[nodiscard]] bool needs_backup() const noexcept { return !newest_base_ || *newest_base_ < run_; }
   [[nodiscard]] const std::shared_ptr<Store>& store() const noexcept { return store_; }
   /// Returns when the store has every transaction up to `id`, which is durable in the pool. Returns
   /// why it can't be written. Any thread may call it.
@@ -87,8 +87,9 @@ class Archive {
   const std::shared_ptr<Store> store_;
   std::shared_ptr<void> lock_;
   std::uint8_t uuid_[16] = {};
-  bool has_history_ = false, needs_backup_ = false, had_gap_ = false, created_ = false,
-       kept_ = false;
+  bool has_history_ = false, had_gap_ = false, created_ = false, kept_ = false;
+
+  std::optional<std::uint64_t> newest_base_;  // in the store, at the opening
 
   engine::FollowedLog* log_ = nullptr;
   pool::OpenPool* file_ = nullptr;

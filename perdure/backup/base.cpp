@@ -4,18 +4,16 @@
 #include <lz4.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <unordered_set>
 #include <utility>
 
+#include "perdure/backup/segment.hpp"
 #include "perdure/pool/header.hpp"
 
 namespace perdure::backup {
 namespace {
 
-constexpr std::string_view base_prefix = "base-";
-constexpr std::size_t digits = 20;
 constexpr std::uint32_t version = 1;
 
 // The list's first bytes; the pool's header, the chunks and the hash of all that follow.
@@ -68,12 +66,7 @@ std::vector<std::byte> chunk_file(const std::byte* bytes) {
 
 }  // namespace
 
-std::string base_name(std::uint64_t id) {
-  const std::string number = std::to_string(id);
-  std::string text(base_prefix);
-  text.append(digits - number.size(), '0');
-  return text += number;
-}
+std::string base_name(std::uint64_t id) { return std::string(base_prefix) + digits_of(id); }
 
 std::string chunk_name(const Hash& hash) {
   const std::string text = hash.text();
@@ -233,11 +226,9 @@ Result<std::vector<std::uint64_t>> list_bases(Store& store) {
   if (!names) return names.status();
   std::vector<std::uint64_t> ids;
   for (const std::string& name : *names) {
+    std::string_view rest = std::string_view(name).substr(base_prefix.size());
     std::uint64_t id = 0;
-    const char* const end = name.data() + name.size();
-    if (name.size() != base_prefix.size() + digits) continue;
-    const auto read = std::from_chars(name.data() + base_prefix.size(), end, id);
-    if (read.ec == std::errc() && read.ptr == end) ids.push_back(id);
+    if (take_digits(rest, id) && rest.empty()) ids.push_back(id);
   }
   return ids;
 }

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perdure/backup/hash.hpp"
@@ -36,6 +37,8 @@ struct Base {
   std::vector<BaseChunk> chunks;
 };
 
+/// What all bases' names begin with.
+inline constexpr std::string_view base_prefix = "base-";
 [[nodiscard]] std::string base_name(std::uint64_t id);
 [[nodiscard]] std::string chunk_name(const Hash& hash);
 

@@ -10,12 +10,10 @@ namespace perdure::backup {
 
 Result<FramesAfter> FramesAfter::open(Store& store, const Base& base) {
   FramesAfter frames(store, base);
-  auto names = store.list(segment_prefix);
-  if (!names) return names.status();
-  for (const std::string& name : *names)
-    if (const auto parsed = parse_segment_name(name); parsed && parsed->last >= base.id)
-      frames.names_.push_back(*parsed);
-  frames.end_.last = base.id;
+  auto segments = list_segments(store);
+  if (!segments) return segments.status();
+  for (const SegmentName& name : *segments)
+    if (name.last >= base.id) frames.names_.push_back(name);
   return frames;
 }
 
@@ -64,7 +62,6 @@ Status FramesAfter::each(const std::function<Result<bool>(const Frame&)>& f,
           auto wanted = f(frame);
           if (!wanted) return wanted.status();
           more = *wanted;
-          if (more) end_ = {frame.header.last, frame.header.unix_ns, frame.header.chain};
           return {};
         });
     if (!s.ok()) return s;

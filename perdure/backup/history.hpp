@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,19 +17,17 @@
 
 namespace perdure::backup {
 
-/// Reads the segments that follow a base, in their order, and calls f for each frame that the base
-/// does not have whole. `stop` says from where on no frame is wanted.
+/// The segments that follow a base, as they were listed once: both readings of a restore see the
+/// same.
 class FramesAfter {
  public:
   /// Returns `corrupt` with what is missing, `incompatible`, `io`.
   static Result<FramesAfter> open(Store& store, const Base& base);
   /// Calls f(frame) for each frame with an id above the base's, and for each header frame, until f
-  /// returns false, or at the run's end. Sets end() to where it has stopped. Every segment's frames
-  /// are valid until `release` is called, which is after each segment.
+  /// returns false, or at the run's end. Every segment's frames are valid until `release` is called,
+  /// which is after each segment.
   Status each(const std::function<Result<bool>(const Frame&)>& f,
               const std::function<Status()>& release = {});
-  /// Behind the last frame for which f returned true.
-  [[nodiscard]] const HistoryEnd& end() const noexcept { return end_; }
   /// Whether there are segments behind a gap.
   [[nodiscard]] bool gap() const noexcept { return gap_; }
 
@@ -42,7 +39,6 @@ class FramesAfter {
   std::uint64_t base_id_;
   std::uint8_t uuid_[16];           // the pool's
   std::vector<SegmentName> names_;  // from the first that is not wholly below the base
-  HistoryEnd end_;
   bool gap_ = false;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -51,14 +50,13 @@ Result<PruneReport> prune(Store& store, const RestorePoint& from, bool dry_run) 
     if (!base) return base.status();
     for (const BaseChunk& one : base->chunks) needed.insert(chunk_name(one.hash));
   }
-  auto names = store.list(segment_prefix);
-  if (!names) return names.status();
-  for (const std::string& name : *names)
+  auto segments = list_segments(store);
+  if (!segments) return segments.status();
+  for (const SegmentName& name : *segments)
     // The last one says where the log continues. A segment that ends with the kept backup's id may
     // have a later header.
-    if (const auto segment = parse_segment_name(name);
-        segment && segment->last < *keep && name != names->back()) {
-      doomed.push_back(name);
+    if (name.last < *keep && name.number != segments->back().number) {
+      doomed.push_back(name.text());
       ++report.files;
     }
   auto chunks = store.list("chunk/");

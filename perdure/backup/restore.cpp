@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <iterator>
 #include <utility>
 
@@ -159,11 +158,7 @@ Status replay(Store& store, Plan& plan, const RestorePoint& to, medium::Medium& 
         const log::Payload payload{entries.words, entries.n};
         pool::Targets targets(medium, header);
         if (targets.wanted()) {
-          (void)log::each_entry(payload.words, payload.n, [&](const log::Entry& e) {
-            if (e.kind == log::EntryKind::words) targets.words(e.offset, e.count);
-            if (e.kind == log::EntryKind::alloc || e.kind == log::EntryKind::free)
-              targets.block(e.heap_op());
-          });
+          log::name_targets(payload, targets);
           if (Status allocated = targets.allocate(); !allocated.ok()) return allocated;
         }
         if (redo.apply({&payload, 1}) != log::no_strange) return strange(frame.header.last);
@@ -189,17 +184,15 @@ Result<RestoreReport> restore(Store& store, const std::string& path, const Resto
                    "leave one out");
   auto plan = plan_restore(store, to);
   if (!plan) return plan.status();
-  pool::Header h = plan->header;
-  if (Status s = pool::check_features(path, h, true); !s.ok()) return s;
-  if (Status s = pool::fresh_uuid(h.uuid, 0); !s.ok()) return s;
+  auto header = pool::header_of_copy(path, plan->header);
+  if (!header) return header.status();
+  pool::Header& h = *header;
   // As after a clean close in that state.
   h.checkpoint_id = plan->report.id;
   h.clean = 1;
   h.heap_exact = 0;
   std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
-  h.created_unix = static_cast<std::uint64_t>(std::time(nullptr));
   pool::set_data_bytes(h, plan->data_bytes);
-  pool::set_feature(h, pool::Feature::small_logs);
   pool::set_log_from(h, h.checkpoint_id);
   h.checksum = pool::header_checksum(h);
   if (std::string why; pool::judge(h, &why) != pool::CopyState::valid)

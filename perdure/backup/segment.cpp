@@ -12,12 +12,14 @@ constexpr char magic[4] = {'P', 'D', 'S', 'G'};
 constexpr std::uint32_t version = 1;
 constexpr std::size_t digits = 20;
 
-std::string padded(std::uint64_t n) {
+}  // namespace
+
+std::string digits_of(std::uint64_t n) {
   const std::string number = std::to_string(n);
   return std::string(digits - number.size(), '0') + number;
 }
 
-bool take_number(std::string_view& text, std::uint64_t& n) {
+bool take_digits(std::string_view& text, std::uint64_t& n) {
   if (text.size() < digits) return false;
   const auto end = text.data() + digits;
   const auto read = std::from_chars(text.data(), end, n);
@@ -26,10 +28,9 @@ bool take_number(std::string_view& text, std::uint64_t& n) {
   return true;
 }
 
-}  // namespace
-
 std::string SegmentName::text() const {
-  return std::string(segment_prefix) + padded(number) + "-" + padded(before) + "-" + padded(last);
+  return std::string(segment_prefix) + digits_of(number) + "-" + digits_of(before) + "-" +
+         digits_of(last);
 }
 
 std::optional<SegmentName> parse_segment_name(std::string_view name) {
@@ -41,10 +42,19 @@ std::optional<SegmentName> parse_segment_name(std::string_view name) {
     name.remove_prefix(1);
     return true;
   };
-  if (!take_number(name, found.number) || !dash() || !take_number(name, found.before) || !dash() ||
-      !take_number(name, found.last) || !name.empty())
+  if (!take_digits(name, found.number) || !dash() || !take_digits(name, found.before) || !dash() ||
+      !take_digits(name, found.last) || !name.empty())
     return {};
   return found;
+}
+
+Result<std::vector<SegmentName>> list_segments(Store& store) {
+  auto names = store.list(segment_prefix);
+  if (!names) return names.status();
+  std::vector<SegmentName> segments;
+  for (const std::string& name : *names)
+    if (const auto parsed = parse_segment_name(name)) segments.push_back(*parsed);
+  return segments;
 }
 
 std::vector<std::byte> make_segment(const SegmentName& name, std::uint64_t run,

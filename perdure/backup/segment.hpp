@@ -14,9 +14,16 @@
 
 #include "perdure/backup/frame.hpp"
 #include "perdure/backup/hash.hpp"
+#include "perdure/backup/store.hpp"
 #include "perdure/base/status.hpp"
 
 namespace perdure::backup {
+
+/// The 20 digits of a number in the names of an archive's files, so that names are in its order.
+[[nodiscard]] std::string digits_of(std::uint64_t n);
+/// Takes such digits off the front of `text`. Returns false, with `text` as it was, if it does not
+/// begin with them.
+[[nodiscard]] bool take_digits(std::string_view& text, std::uint64_t& n);
 
 /// What a segment's name says. Numbers rise by one from segment to segment, so a missing one shows.
 struct SegmentName {
@@ -28,6 +35,8 @@ struct SegmentName {
 [[nodiscard]] std::optional<SegmentName> parse_segment_name(std::string_view name);
 /// What all segments' names begin with.
 inline constexpr std::string_view segment_prefix = "log-";
+/// What the names of a store's segments say, by rising numbers.
+Result<std::vector<SegmentName>> list_segments(Store& store);
 
 /// A segment's first 80 bytes; its frames follow, and the hash of all that.
 struct SegmentHeader {

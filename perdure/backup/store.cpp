@@ -243,7 +243,8 @@ class Folder final : public Store {
     return path;
   }
 
-  // Calls f(name, is a folder) for each entry of the folder `inner`, "" or with a '/' at its end.
+  // Calls f(path, name, is a folder) for each entry of the folder `inner`, "" or with a '/' at its
+  // end. Paths are from this folder on.
   template <class F>
   Status each_in(const std::string& inner, F&& f) {
     const std::string folder = inner.empty() ? path_ : path_ + "/" + inner;
@@ -256,24 +257,31 @@ class Folder final : public Store {
       if (e == nullptr) return errno == 0 ? Status() : failed(folder, "readdir");
       const std::string name = e->d_name;
       if (name == "." || name == "..") continue;
-      struct stat st = {};
-      const std::string path = path_ + "/" + inner + name;
-      if (::lstat(path.c_str(), &st) != 0) {
-        if (errno == ENOENT) continue;  // removed meanwhile
-        return failed(path, "lstat");
+      bool is_folder = e->d_type == DT_DIR;
+      if (e->d_type == DT_UNKNOWN) {  // the file system does not say
+        struct stat st = {};
+        const std::string path = path_ + "/" + inner + name;
+        if (::lstat(path.c_str(), &st) != 0) {
+          if (errno == ENOENT) continue;  // removed meanwhile
+          return failed(path, "lstat");
+        }
+        is_folder = S_ISDIR(st.st_mode);
       }
-      if (Status s = f(inner + name, name, st); !s.ok()) return s;
+      if (Status s = f(inner + name, name, is_folder); !s.ok()) return s;
     }
   }
 
   // Removes the files that processes have left which ended while they wrote them.
   Status remove_left_files(const std::string& inner) {
     std::vector<std::string> folders;
-    Status s = each_in(
-        inner, [&](const std::string& path, const std::string& name, const struct stat& st) {
-          if (S_ISDIR(st.st_mode)) folders.push_back(path + "/");
-          if (name.starts_with(temporary) && st.st_mtime < std::time(nullptr) - left_after)
-            (void)::unlink((path_ + "/" + path).c_str());
+    Status s =
+        each_in(inner, [&](const std::string& path, const std::string& name, bool is_folder) {
+          if (is_folder) folders.push_back(path + "/");
+          struct stat st = {};
+          const std::string file = path_ + "/" + path;
+          if (name.starts_with(temporary) && ::lstat(file.c_str(), &st) == 0 &&
+              st.st_mtime < std::time(nullptr) - left_after)
+            (void)::unlink(file.c_str());
           return Status();
         });
     for (std::size_t i = 0; s.ok() && i < folders.size(); ++i) s = remove_left_files(folders[i]);
@@ -283,11 +291,11 @@ class Folder final : public Store {
   Status list_in(const std::string& inner, std::string_view prefix,
                  std::vector<std::string>& names) {
     std::vector<std::string> folders;
-    Status s = each_in(
-        inner, [&](const std::string& path, const std::string& name, const struct stat& st) {
+    Status s =
+        each_in(inner, [&](const std::string& path, const std::string& name, bool is_folder) {
           const std::size_t n = std::min(path.size(), prefix.size());
           if (name[0] == '.' || path.compare(0, n, prefix.substr(0, n)) != 0) return Status();
-          if (S_ISDIR(st.st_mode))
+          if (is_folder)
             folders.push_back(path + "/");
           else if (path.starts_with(prefix))
             names.push_back(path);

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/backup/base.hpp"
+
 namespace perdure::backup {
 namespace {
 
@@ -170,7 +172,7 @@ Status unpack(int fd, Store& store) {
     }
     if (hidden) continue;
     // BASE-1: the chunks come first.
-    if (name.starts_with("base-"))
+    if (name.starts_with(base_prefix))
       if (Status s = batch->flush(); !s.ok()) return s;
     if (Status s = batch->put(name, bytes.data(), n); !s.ok()) return s;
   }

@@ -19,29 +19,28 @@ using Uuid = std::array<std::uint8_t, 16>;
 // Reads every segment, and follows the history from one to the next. `uuid`: of the backups' pool.
 Status verify_log(Store& store, VerifyReport& report, std::optional<Uuid> uuid,
                   const std::function<void()>& passed) {
-  auto names = store.list(segment_prefix);
-  if (!names) return names.status();
+  auto segments = list_segments(store);
+  if (!segments) return segments.status();
   HistoryEnd at;
   std::uint64_t next = 0;
   bool follows = false;
-  for (const std::string& text : *names) {
-    const auto name = parse_segment_name(text);
-    if (!name) continue;
+  for (const SegmentName& name : *segments) {
+    const std::string text = name.text();
     passed();
     const auto problem = [&](const Status& s) {
       report.problems.push_back(s.message());
       follows = false;
     };
-    if (name->number != next && next != 0) {
+    if (name.number != next && next != 0) {
       report.problems.push_back(store.name() + ": no file of the log between number " +
                                 std::to_string(next - 1) + " and number " +
-                                std::to_string(name->number));
+                                std::to_string(name.number));
       follows = false;
     }
-    next = name->number + 1;
+    next = name.number + 1;
     auto bytes = store.get(text);
     if (!bytes) return bytes.status();
-    auto segment = read_segment(*name, std::move(*bytes), store.name());
+    auto segment = read_segment(name, std::move(*bytes), store.name());
     if (!segment) {
       problem(segment.status());
       continue;

@@ -25,12 +25,6 @@ void Floors::raise(Floor& floor, std::uint64_t id) {
   found();
 }
 
-void Floors::remove(const std::shared_ptr<Floor>& floor) {
-  const std::lock_guard lock(mutex_);
-  std::erase(floors_, floor);
-  found();
-}
-
 void Floors::give_up(Floor& floor) {
   const std::lock_guard not_reading(floor.in_use);
   const std::lock_guard lock(mutex_);

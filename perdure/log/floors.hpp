@@ -62,8 +62,6 @@ class Floors {
                              std::chrono::milliseconds patience = {});
   /// The reader no longer needs the records up to `id`.
   void raise(Floor& floor, std::uint64_t id);
-  /// The reader needs none any more.
-  void remove(const std::shared_ptr<Floor>& floor);
   /// The reader can't go on: the floor holds nothing any more.
   void give_up(Floor& floor);
 

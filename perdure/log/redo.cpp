@@ -162,18 +162,15 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   pool::Targets targets(medium, header);
   const std::uint64_t max_words = header.ring_bytes / 16;
   std::atomic<bool> strange_seen{false};
-  const auto name_targets = [&](const RecordView& r) {
+  const auto name_its_targets = [&](const RecordView& r) {
     std::vector<std::uint64_t> own;
     const Payload payload = payload_of(r, max_words, own);
     // Relaxed: the threads of the scan have ended before it is asked.
     if (payload.words == nullptr) strange_seen.store(true, std::memory_order_relaxed);
-    each_entry(payload.words, payload.n, [&](const Entry& e) {
-      if (e.kind == EntryKind::words) targets.words(e.offset, e.count);
-      if (e.kind == EntryKind::alloc || e.kind == EntryKind::free) targets.block(e.heap_op());
-    });
+    name_targets(payload, targets);
   };
   std::function<void(const RecordView&)> found;
-  if (targets.wanted() && !dependent) found = name_targets;
+  if (targets.wanted() && !dependent) found = name_its_targets;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
     auto map = medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
     if (!map) return map.status();
@@ -207,7 +204,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   if (dependent) {
     begins.push_back(static_cast<std::ptrdiff_t>(list.size()));
     if (Status s = keep_closed(list, begins, header.checkpoint_id, medium); !s.ok()) return s;
-    if (targets.wanted()) std::for_each(list.begin(), list.end(), name_targets);
+    if (targets.wanted()) std::for_each(list.begin(), list.end(), name_its_targets);
   }
   const RecordsInOrder records = dependent ? RecordsInOrder(merge, list) : RecordsInOrder(merge);
   RecordView r;

@@ -7,6 +7,7 @@
 
 #include "perdure/log/team.hpp"
 #include "perdure/log/word_buckets.hpp"
+#include "perdure/pool/allocation.hpp"
 #include "perdure/pool/size_classes.hpp"
 
 namespace perdure::log {
@@ -31,6 +32,13 @@ unsigned owner_of(std::uint64_t page, unsigned threads) noexcept {
 }
 
 }  // namespace
+
+void name_targets(const Payload& payload, pool::Targets& targets) noexcept {
+  (void)each_entry(payload.words, payload.n, [&](const Entry& e) {
+    if (e.kind == EntryKind::words) targets.words(e.offset, e.count);
+    if (e.kind == EntryKind::alloc || e.kind == EntryKind::free) targets.block(e.heap_op());
+  });
+}
 
 // The part of one thread. Its stores are gathered in buckets (word_buckets.hpp), and those of one
 // page are made in their order.

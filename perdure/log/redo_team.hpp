@@ -24,7 +24,15 @@
 #include "perdure/log/redo.hpp"
 #include "perdure/pool/directory.hpp"
 
+namespace perdure::pool {
+class Targets;
+}
+
 namespace perdure::log {
+
+/// Names the places that the payload's entries will be stored to (ALLOC-1). An entry that overruns
+/// ends it: its application is refused.
+void name_targets(const Payload& payload, pool::Targets& targets) noexcept;
 
 inline constexpr std::size_t no_strange = ~std::size_t{0};
 

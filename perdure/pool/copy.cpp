@@ -10,13 +10,11 @@
 
 namespace perdure::pool {
 
-Result<Header> header_of_copy(const OpenPool& pool, std::uint64_t id, std::uint64_t heap_used) {
-  Header h = pool.header_of_clean_close(id);
+Result<Header> header_of_copy(const std::string& path, const Header& of) {
+  Header h = of;
   // A feature that this build does not know may need more than blocks.
-  if (Status s = check_features(pool.path(), h, true); !s.ok()) return s;
+  if (Status s = check_features(path, h, true); !s.ok()) return s;
   if (Status s = fresh_uuid(h.uuid, 0); !s.ok()) return s;
-  h.heap_exact = 1;
-  h.heap_used = heap_used;
   h.created_unix = static_cast<std::uint64_t>(std::time(nullptr));
   set_feature(h, Feature::small_logs);
   return h;
@@ -51,8 +49,10 @@ Status create_copy(const std::string& path, const Header& header, std::uint32_t 
 
 Status copy_pool(const OpenPool& pool, const std::string& path, const PoolState& state,
                  const StateProgress& progress) {
-  auto header = header_of_copy(pool, state.id, state.bytes());
+  auto header = header_of_copy(pool.path(), pool.header_of_clean_close(state.id));
   if (!header) return header.status();
+  header->heap_exact = 1;
+  header->heap_used = state.bytes();
   return create_copy(path, *header, pool.file_mode(), [&](medium::Medium& medium) {
     const Directory directory(*header);
     NewDataRegion data(medium, header->log_bytes);

@@ -28,9 +28,9 @@ namespace perdure::pool {
 Status copy_pool(const OpenPool& pool, const std::string& path, const PoolState& state,
                  const StateProgress& progress = {});
 
-/// The header of a copy of the pool in the state of that id, whose blocks have `heap_used` bytes: of
-/// a pool that was closed cleanly, with a uuid of its own. Errors: `incompatible`, `io`.
-Result<Header> header_of_copy(const OpenPool& pool, std::uint64_t id, std::uint64_t heap_used);
+/// The header of a new pool that is a copy of the one with the header `of`: with a uuid of its own.
+/// Errors: `incompatible` (a feature that this build can't write; `path` is for the message), `io`.
+Result<Header> header_of_copy(const std::string& path, const Header& of);
 /// Makes the pool file `path` with that header. fill(medium) stores the data region; what it has
 /// stored is fenced before the header is written. Errors and what is left: as copy_pool. `mode`:
 /// OpenFile::mode.

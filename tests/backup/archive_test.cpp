@@ -62,6 +62,12 @@ class Archives : public EngineTest {
     o.archive.folder = folder_;
     return o;
   }
+  [[nodiscard]] Options options_on(std::shared_ptr<FailingStore> store) const {
+    Options o = options();
+    o.archive.folder.clear();
+    o.archive.store = std::move(store);
+    return o;
+  }
   // All states that the program knows from `first` on are restored and compared, but for those that
   // `every` leaves out.
   void expect_states(const Program& program, std::uint64_t first, std::uint64_t every = 1) const {
@@ -348,9 +354,7 @@ TEST_P(Archives, ACopyThatIsOlderThanABackupIsRefused) {
 // can't be written, and loses nothing.
 TEST_P(Archives, AnOpeningThatCantArchiveTheLogFails) {
   auto store = std::make_shared<FailingStore>(folder_);
-  Options o = options();
-  o.archive.folder.clear();
-  o.archive.store = store;
+  Options o = options_on(store);
   o.archive.file_age = std::chrono::hours(1);
   const pid_t child = ::fork();
   if (child == 0) {
@@ -393,9 +397,7 @@ TEST_P(Archives, APutOfUnknownOutcomeIsRepeated) {
   auto store = std::make_shared<FailingStore>(folder_);
   Program program(15);
   {
-    Options o = options();
-    o.archive.folder.clear();
-    o.archive.store = store;
+    Options o = options_on(store);
     o.archive.file_age = milliseconds(1);
     auto pool = AnyPool<BackedUp>::open(path_, o);
     program.knows(pool);
@@ -421,9 +423,7 @@ TEST_P(Archives, APutOfUnknownOutcomeIsRepeated) {
 TEST_P(Archives, AFlushIsWhole) {
   auto store = std::make_shared<FailingStore>(folder_);
   Program program(16);
-  Options o = options();
-  o.archive.folder.clear();
-  o.archive.store = store;
+  Options o = options_on(store);
   o.archive.file_bytes = 4096;
   auto pool = AnyPool<BackedUp>::open(path_, o);
   program.knows(pool);
@@ -441,9 +441,7 @@ TEST_P(Archives, AFlushIsWhole) {
 // An opening that fails after it made the pool leaves the folder to the next one.
 TEST_P(Archives, AFailedFirstOpeningLeavesTheFolder) {
   auto store = std::make_shared<FailingStore>(folder_);
-  Options o = options();
-  o.archive.folder.clear();
-  o.archive.store = store;
+  Options o = options_on(store);
   store->fails_chunks = true;
   EXPECT_FALSE(AnyPool<BackedUp>::try_open(path_, o).ok());
   EXPECT_FALSE(std::filesystem::exists(path_));
@@ -462,11 +460,9 @@ TEST_P(Archives, CommitsWaitForIt) {
   auto store = std::make_shared<FailingStore>(folder_);
   Program program(9);
   {
-    Options o = options();
+    Options o = options_on(store);
     o.creation.log_size = 256 << 10;
     o.creation.threads = 1;
-    o.archive.folder.clear();
-    o.archive.store = store;
     auto pool = AnyPool<BackedUp>::open(path_, o);
     program.knows(pool);
     store->fails = true;
@@ -499,11 +495,9 @@ TEST_P(Archives, CommitsWaitForIt) {
 TEST_P(Archives, IsGivenUp) {
   auto store = std::make_shared<FailingStore>(folder_);
   Program program(10);
-  Options o = options();
+  Options o = options_on(store);
   o.creation.log_size = 256 << 10;
   o.creation.threads = 1;
-  o.archive.folder.clear();
-  o.archive.store = store;
   o.archive.when_full = ArchiveOptions::WhenFull::give_up;
   o.archive.patience = milliseconds(20);
   std::uint64_t kept = 0;

@@ -64,7 +64,8 @@ class Backups(Case):
         for point in (f"@{at // 10**9 - 1}", "1970-01-02T00:00:00Z", "0", "@1.5"):
             self.fails(3, "restore", self.backups, self.new, "--to", point, has=["no backup for"])
         for point in ("yesterday", "@", "@1.", "12x", "2026-13-01", "-1"):
-            self.fails(2, "restore", self.backups, self.new, f"--to={point}", has=["expected latest"])
+            self.fails(2, "restore", self.backups, self.new, f"--to={point}",
+                       has=["expected latest"])
         self.assertFalse(os.path.exists(self.new))
 
     def test_a_stream(self):

@@ -293,7 +293,7 @@ TEST(Paging, APageIsSwappedInOnce) {
 }
 
 // PAGING-4, one schedule: the thread that swaps the page in stops before the first word is copied.
-// Whoever else touches the page is still waiting when it goes on.
+// Another thread that touches the page is still waiting when it goes on.
 TEST(Paging, APageThatAnotherSwapsInIsWaitedFor) {
   World w(8, 8, true);
   constexpr std::uint64_t p = 3;
