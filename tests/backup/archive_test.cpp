@@ -44,7 +44,7 @@ class FailingStore final : public backup::Store {
   Result<std::shared_ptr<void>> lock(Use use) override { return inner_->lock(use); }
   [[nodiscard]] const std::string& name() const noexcept override { return inner_->name(); }
   std::atomic<bool> fails{false}, fails_chunks{false};
-  std::atomic<int> lies{0};  ///< so many puts return an error, and have made the object
+  std::atomic<int> lies{0};  ///< how many puts return an error though they make the object
 
  private:
   std::shared_ptr<backup::Store> inner_;
