@@ -35,7 +35,7 @@ struct ArchiveOptions {
   WhenFull when_full = WhenFull::wait;
   std::chrono::milliseconds patience{1000};  ///< how long a commit waits before `give_up`
   /// A file of the archive is finished when it has `file_bytes` bytes, or when its first transaction
-  /// is `file_age` old. If the pool's own file is lost, the transactions of the unfinished file are.
+  /// is `file_age` old. If the pool's own file is lost, so are those of the unfinished file.
   std::uint64_t file_bytes = std::uint64_t{8} << 20;
   std::chrono::milliseconds file_age{1000};
 
