@@ -84,6 +84,7 @@ bool open_main(const char* name, sqlite3_file* file, int flags) {
   const auto value = [name](const char* key) { return sqlite3_uri_parameter(name, key); };
   Options options = options_of(name, value);
   options.read_only = (flags & SQLITE_OPEN_READONLY) != 0;
+  options.readers.beside_writer = false;  // SQLite expects that nobody else changes the database
   std::error_code failed;  // an empty file is a new database for SQLite, with mode=rw too
   options.create = (flags & SQLITE_OPEN_CREATE) != 0 ||
                    (!options.read_only && std::filesystem::file_size(name, failed) == 0 && !failed);

@@ -13,7 +13,9 @@
 #include "perdure/api/layout.hpp"
 #include "perdure/backup/archive.hpp"
 #include "perdure/base/signals.hpp"
+#include "perdure/engine/follow/follower.hpp"
 #include "perdure/pool/catalog.hpp"
+#include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
 
@@ -62,12 +64,23 @@ Status options_fit(const std::string& path, const Options& options, const Engine
                  "an engine that can keep to it: shadow, undo", "leave it 0");
 }
 
+// Whether a process that opens the pool for reading may follow it: its engine tells what that needs,
+// and the reads can be made to ask.
+bool can_be_followed(std::span<const EngineInfo> candidates, const pool::Header& header) {
+  return !pool::has_feature(header, pool::Feature::dependent_records) &&
+         std::any_of(candidates.begin(), candidates.end(), [&](const EngineInfo& c) {
+           return c.dynamic && c.serves_readers && c.family == pool::engine_name(header);
+         });
+}
+
 // Returns the candidate by name, or the first of the family (empty: any) that runs on this machine
-// with the isolation asked for, otherwise the first of the family.
+// with the isolation asked for, otherwise the first of the family. `following`: of those behind
+// virtual calls.
 const EngineInfo* choose(std::span<const EngineInfo> all, std::string_view wanted,
-                         std::string_view family, Isolation isolation) {
+                         std::string_view family, Isolation isolation, bool following) {
   const EngineInfo *fallback = nullptr, *absent = nullptr;
   for (const auto& c : all) {
+    if (following && !c.dynamic) continue;
     if (!family.empty() && c.family != family) continue;
     if (!wanted.empty()) {
       if (c.name == wanted) return &c;
@@ -104,8 +117,8 @@ Status unfinished(const std::string& path) {
 /// Adds a refusal for each pointer or hook that forbids the plan to move the root object (ROOT-1).
 void refuse_moves(Plan& plan, const pool::CatalogContents& catalog, const pool::OpenPool& file) {
   if (plan.same()) return;
-  refuse_pointers_into_root(plan, catalog.layouts.front(),
-                            file.medium().data() + catalog.root_offset,
+  const std::byte* const data = file.following() ? file.view() : file.medium().data();
+  refuse_pointers_into_root(plan, catalog.layouts.front(), data + catalog.root_offset,
                             file.header().base + catalog.root_offset, catalog.root_bytes);
 }
 
@@ -191,6 +204,22 @@ Status plan_opening(const std::string& path, const Options& options, const Engin
   return {};
 }
 
+// A follower that attaches anew may find that the program has become another version meanwhile.
+void keep_layout(engine::follow::Follower& follower, pool::OpenPool& file,
+                 const pool::CatalogContents& catalog) {
+  follower.must_keep([&file, layouts = catalog.layouts, root = catalog.root_offset,
+                      bytes = catalog.root_bytes, pending = catalog.pending] {
+    const auto now = pool::read_catalog(file.path(), file.header(), file.view());
+    if (!now.ok()) return now.status();
+    if (now->layouts == layouts && now->root_offset == root && now->root_bytes == bytes &&
+        now->pending == pending)
+      return Status();
+    return failure(Code::expired, file.path(),
+                   "a pool that another version of its program has changed", {},
+                   "open it again, with that version");
+  });
+}
+
 }  // namespace
 
 Status refused(const std::string& path, const RootType& root, const pool::CatalogContents& catalog,
@@ -253,6 +282,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   opened.config.trace = options.trace;
   if (Status s = options.engine_options.check(path); !s.ok()) return s;
   opened.config.options = options.engine_options;
+  opened.config.readers = options.readers;
   if (options.max_resident != 0 && options.max_resident < least_resident)
     return failure(Code::invalid, path,
                    "Options::max_resident " + std::to_string(options.max_resident),
@@ -273,7 +303,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
     }
     opened.config.fence_is_sync = kind == "file";
   }
-  const EngineInfo* chosen = choose(candidates, options.engine, {}, options.isolation);
+  const EngineInfo* chosen = choose(candidates, options.engine, {}, options.isolation, false);
   if (chosen == nullptr)
     return failure(Code::incompatible, path,
                    options.engine.empty() ? "no instance that isolates in the list of engines"
@@ -306,6 +336,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   how.delays = options.medium_options.delays;
   how.base = options.creation.base;
   how.uuid_seed = options.creation.uuid_seed;
+  if (options.read_only && options.readers.beside_writer)
+    how.may_follow = [candidates](const pool::Header& h) { return can_be_followed(candidates, h); };
   auto file = medium != nullptr ? pool::OpenPool::open_on(std::move(medium), fresh, how, who)
                                 : pool::OpenPool::open(how, who);
   if (!file) return file.status();
@@ -314,7 +346,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   const pool::Header& header = opened.file->header();
   const std::string family(header.engine, strnlen(header.engine, sizeof header.engine));
   if (!opened.file->created() && !fresh) {
-    chosen = choose(candidates, options.engine, family, options.isolation);
+    chosen =
+        choose(candidates, options.engine, family, options.isolation, opened.file->following());
     if (chosen == nullptr && !options.engine.empty())
       return failure(Code::incompatible, path, "a pool of engine '" + family + "'",
                      "one of '" + options.engine + "', as Options::engine says",
@@ -360,6 +393,13 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
     if (!archive) return archive.status();
     opened.archive = std::move(*archive);
   }
+  const bool following = opened.file->following();
+  if (following) {
+    opened.config.follower =
+        std::make_shared<engine::follow::Follower>(*opened.file, options.readers);
+    if (Status s = opened.config.follower->attach(); !s.ok()) return s;
+    opened.recovery.last_id = opened.config.follower->id();
+  }
   if (!opened.file->read_only())
     if (Status s = engine::recover(*chosen, *opened.file, opened.recovery,
                                    {options.recovery.threads, options.recovery.progress});
@@ -369,11 +409,18 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
     if (Status s = chosen->prepare_log(*opened.file); !s.ok()) return of_the_medium(s);
   if (opened.archive != nullptr)
     if (Status s = opened.archive->catch_up(*opened.file); !s.ok()) return s;
-  auto catalog = pool::read_catalog(path, header, opened.file->medium().data());
+  const std::byte* const data = following ? opened.file->view() : opened.file->medium().data();
+  auto catalog = pool::read_catalog(path, header, data);
   if (!catalog) return catalog.status();
   opened.file->set_root(catalog->root_offset, catalog->root_bytes);
   if (Status s = plan_opening(path, options, *chosen, root, *catalog, opened); !s.ok()) return s;
   const bool limited = chosen->limits_shadow != nullptr && chosen->limits_shadow(opened.config);
+  if (following) {
+    keep_layout(*opened.config.follower, *opened.file, *catalog);
+    return opened;
+  }
+  if (chosen->serves_readers)
+    if (Status s = opened.file->make_reader_words(); !s.ok()) return s;
   if (Status s = opened.file->start_session(chosen->view, limited); !s.ok())
     return of_the_medium(s);
   opened.file->keep();

@@ -12,6 +12,7 @@
 #include "perdure/backup/options.hpp"
 #include "perdure/engine/durability.hpp"
 #include "perdure/engine/engine_options.hpp"
+#include "perdure/engine/reader_options.hpp"
 #include "perdure/engine/shadow/options.hpp"
 #include "perdure/engine/stats.hpp"
 #include "perdure/log/progress.hpp"
@@ -70,9 +71,10 @@ struct MediumOptions {
 struct Options {
   bool create = true;        ///< create the pool if there is none, or in place of an empty file
   bool must_create = false;  ///< return `exists` if there is one
-  bool read_only = false;    ///< view() only; several processes may, while none writes
-  Migration migrate = {};    ///< how a pool of another version of the program is opened
-  Creation creation = {};    ///< of a new pool
+  /// view() only. Any number of processes may, also beside the one that writes (docs/readers.md).
+  bool read_only = false;
+  Migration migrate = {};  ///< how a pool of another version of the program is opened
+  Creation creation = {};  ///< of a new pool
 
   /// The durability of an update() that names none; at creation it also decides the pool's order.
   Durability durability = Durability::durable;
@@ -96,6 +98,8 @@ struct Options {
   RecoveryOptions recovery = {};
   /// Where the log is archived, so that each of its states can be restored (docs/backup.md).
   ArchiveOptions archive = {};
+  /// Processes that read the pool beside the one that writes it (docs/readers.md).
+  ReaderOptions readers = {};
   /// The accesses of each committed transaction are recorded to this file, as addresses and sizes
   /// without contents, for `perdure advise` (docs/advise.md). Empty: to the file that the
   /// environment variable PERDURE_TRACE names, if it is set. Pools whose engines are compiled in

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "perdure/api/copies.hpp"
@@ -16,6 +17,7 @@
 #include "perdure/backup/frame.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
+#include "perdure/engine/follow/follower.hpp"
 #include "perdure/engine/snapshots.hpp"
 #include "perdure/pool/catalog.hpp"
 #include "perdure/pool/copy.hpp"
@@ -96,6 +98,7 @@ void PoolBase::keep() {
   running_->file().keep();
   if (backup::Archive* const archive = running_->archive(); archive != nullptr) archive->keep();
   running_->file().has_this_layout();
+  running_->file().serve_readers();
 }
 
 CloseReport PoolBase::close() {
@@ -108,6 +111,32 @@ CloseReport PoolBase::close() {
   report.clean = true;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
+}
+
+std::uint64_t PoolBase::refresh() {
+  running_->must_be_own();
+  must_be_outside(*running_, "refresh()");
+  base::ensure_thread_slot().or_throw();
+  if (engine::follow::Follower* const follower = running_->follower(); follower != nullptr) {
+    if (const std::uint32_t state = running_->state() & ~engine::EngineBase::read_only_bit;
+        state != 0)
+      throw error(failure(Code::closed, file().path(), "refresh() of a pool that is closed"));
+    return follower->refresh();
+  }
+  return running_->stats().last_id;
+}
+
+bool PoolBase::wait_for(std::uint64_t id, std::chrono::milliseconds timeout) {
+  using std::chrono::steady_clock;
+  const auto end = steady_clock::now() + timeout;
+  std::chrono::microseconds nap(100);
+  for (;;) {
+    const std::uint64_t seen = refresh();
+    if (seen >= id && (running_->follower() != nullptr || running_->is_durable(id))) return true;
+    if (steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(nap);
+    nap = std::min(nap * 2, std::chrono::microseconds(1000));
+  }
 }
 
 Stats PoolBase::stats() {
@@ -147,7 +176,8 @@ std::shared_ptr<engine::OpenSnapshot> PoolBase::open_snapshot(Durability durabil
 }
 
 bool PoolBase::can_open_snapshot() {
-  return running_->snapshots() != nullptr && running_->state() == 0 && !running_->inside();
+  return running_->snapshots() != nullptr &&
+         (running_->state() & ~engine::EngineBase::read_only_bit) == 0 && !running_->inside();
 }
 
 const pool::Header& PoolBase::header() { return running_->file().header(); }

@@ -6,6 +6,7 @@
 // Thread safety and errors: as pool.hpp says.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,6 +27,9 @@ namespace engine {
 class DynamicRunner;
 class OpenSnapshot;
 class Snapshots;
+namespace follow {
+class Follower;
+}
 }  // namespace engine
 namespace backup {
 class Archive;
@@ -81,6 +85,8 @@ class RunningEngine : public DurabilitySource {
   [[nodiscard]] virtual engine::Snapshots* snapshots() noexcept = 0;
   /// The archive of the pool's log; null where it has none.
   [[nodiscard]] virtual backup::Archive* archive() noexcept = 0;
+  /// What follows another process's pool; null: this process has the pool for itself.
+  [[nodiscard]] virtual engine::follow::Follower* follower() noexcept = 0;
   /// close() for a program that asks for it: `busy` while a snapshot is open.
   Status close_unless_read();
 };
@@ -92,6 +98,19 @@ class PoolBase {
  public:
   PoolBase(const PoolBase&) = delete;
   PoolBase& operator=(const PoolBase&) = delete;
+
+  /// Of a pool that is opened with read_only beside a writer: moves on to the newest state that is
+  /// durable, which views see from then on, and returns its id. Waits for views of other threads, up
+  /// to ReaderOptions::patience; where one stays, or a snapshot is open, the state stays, too. A
+  /// view() moves on by itself where the state is older than ReaderOptions::staleness. Of any other
+  /// pool: returns the id of the newest transaction. Throws perdure::error: invalid inside a
+  /// transaction, busy where a program has opened the pool meanwhile that serves no readers, expired
+  /// where another version of the program has changed it, corrupt, io; and std::bad_alloc.
+  std::uint64_t refresh();
+  /// Returns true when views see every transaction up to `id`, all of them durable; false when that
+  /// takes longer than `timeout`. Ids are those of receipts (Receipt::id), and programs can send
+  /// them to each other. Throws as refresh().
+  bool wait_for(std::uint64_t id, std::chrono::milliseconds timeout);
 
   /// Checkpoints, marks the pool clean, and refuses work from then on. Receipts stay valid. Throws
   /// perdure::error when it could not (io, busy while a snapshot is open, or invalid inside a

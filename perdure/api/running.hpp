@@ -88,6 +88,12 @@ class Running final : public RunningEngine {
     return perdure::engine::snapshots_of(*engine);
   }
   [[nodiscard]] backup::Archive* archive() noexcept override { return archive_.get(); }
+  [[nodiscard]] perdure::engine::follow::Follower* follower() noexcept override {
+    if constexpr (requires { engine->follower(); })
+      return engine->follower();
+    else
+      return nullptr;
+  }
   /// Returns whether this is a forked child's copy. Its threads, mapping and descriptors are the
   /// parent's, and another of the parent's threads may have held any of its mutexes: nothing of it
   /// is used except state() and why(), and it is never destroyed.

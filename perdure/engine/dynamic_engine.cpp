@@ -9,6 +9,7 @@
 
 #include "perdure/base/at_fork.hpp"
 #include "perdure/engine/dynamic_engine_over.hpp"
+#include "perdure/engine/follow/reader_engine.hpp"
 #include "perdure/engine/registry.hpp"
 #include "perdure/engine/workload_recorder.hpp"
 
@@ -34,6 +35,7 @@ struct Registry {
       if (entries[i].name == entry.name) return;
     if (n == most) std::abort();  // a programming error: raise `most`
     entries[n] = entry;
+    entries[n].dynamic = true;
     makers[n] = make;
     size.store(n + 1, std::memory_order_release);  // pairs with the acquire in registered()
   }
@@ -66,6 +68,10 @@ std::unique_ptr<DynamicEngine::Implementation> make_named(pool::OpenPool& file,
 }  // namespace
 
 DynamicEngine::DynamicEngine(pool::OpenPool& file, const Config& config, const Recovery& recovery) {
+  if (config.follower != nullptr) {
+    engine_ = follow::make_reader(file, config, recovery);
+    return;
+  }
   auto trace = TraceWriter::for_pool(file, config);  // this comes first, because it may fail
   engine_ = make_named(file, config, recovery);
   if (trace != nullptr) engine_ = record_workload(std::move(engine_), std::move(trace));

@@ -20,6 +20,10 @@
 #include "perdure/engine/followed_log.hpp"
 #include "perdure/engine/snapshots.hpp"
 
+namespace perdure::engine::follow {
+class Follower;
+}
+
 namespace perdure::engine {
 
 class DynamicEngine {
@@ -63,6 +67,8 @@ class DynamicEngine {
     [[nodiscard]] virtual Snapshots* snapshots() noexcept = 0;
     /// Null for an engine whose log nothing can follow.
     [[nodiscard]] virtual FollowedLog* followed_log() noexcept = 0;
+    /// Null where the pool does not follow another process's.
+    [[nodiscard]] virtual follow::Follower* follower() noexcept { return nullptr; }
 
     // In terms of the calls above; an engine that knows its transactions' type does it in fewer.
     std::uint64_t run(bool update, Durability durability, Body body, void* arg) override;
@@ -73,7 +79,8 @@ class DynamicEngine {
 
   using Make = std::unique_ptr<Implementation> (*)(pool::OpenPool&, const Config&, const Recovery&);
 
-  /// Makes the engine that `config.instance` names.
+  /// Makes the engine that `config.instance` names; for a pool that follows another process's, the
+  /// one of follow/reader_engine.hpp.
   DynamicEngine(pool::OpenPool& file, const Config& config, const Recovery& recovery);
 
   Transaction& transaction() { return engine_->transaction(); }
@@ -89,6 +96,7 @@ class DynamicEngine {
   [[nodiscard]] EngineBase& core() noexcept { return engine_->core(); }
   [[nodiscard]] Snapshots* snapshots() noexcept { return engine_->snapshots(); }
   [[nodiscard]] FollowedLog* followed_log() noexcept { return engine_->followed_log(); }
+  [[nodiscard]] follow::Follower* follower() noexcept { return engine_->follower(); }
   [[nodiscard]] DynamicRunner& runner() noexcept { return *engine_; }
 
  private:

@@ -27,18 +27,24 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "perdure/base/status.hpp"
 #include "perdure/engine/durability.hpp"
 #include "perdure/engine/engine_options.hpp"
+#include "perdure/engine/reader_options.hpp"
 #include "perdure/engine/stats.hpp"
 #include "perdure/log/progress.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/open_pool.hpp"
 
 namespace perdure::engine {
+
+namespace follow {
+class Follower;
+}
 
 /// What was chosen at opening.
 struct Config {
@@ -52,6 +58,9 @@ struct Config {
   std::uint64_t max_resident = 0;
   EngineOptions options;  ///< options of single engines
   std::string trace;      ///< dynamic_engine.hpp: record the workload to this file
+  ReaderOptions readers;
+  /// Of a pool that follows another process's: what follows it.
+  std::shared_ptr<follow::Follower> follower;
 };
 
 /// An engine instance E. It is built after recovery and start_session and destroyed before the

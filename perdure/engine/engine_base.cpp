@@ -122,7 +122,7 @@ void EngineBase::fill(Stats& stats) const {
   }
   if (domain_ != nullptr) stats.reads += domain_->direct_views();
   stats.log_capacity = header.ring_bytes * header.ring_count;
-  stats.heap_used = file.heap().used_bytes();
+  stats.heap_used = file.has_heap() ? file.heap().used_bytes() : header.heap_used;
   stats.data_bytes = file.data_bytes();
   stats.medium = medium.counters();
   stats.recovery = recovery;

@@ -29,7 +29,11 @@ struct EngineInfo {
   bool (*limits_shadow)(const Config&) = nullptr;
   /// It keeps to Config::max_resident.
   bool limits_resident = false;
-  bool has_snapshots = false;   ///< snapshots.hpp
+  bool has_snapshots = false;  ///< snapshots.hpp
+  /// It keeps pool::ReaderWords: other processes can read beside it (follow/follower.hpp).
+  bool serves_readers = false;
+  /// Its transactions are behind virtual calls: DynamicEngine makes it, and follows pools, too.
+  bool dynamic = false;
   bool pipelined_only = false;  ///< it can't open a pool of the strict order
   bool strict_only = false;     ///< it can't open a pool of the pipelined order
   bool keeps_data = true;       ///< false: what transactions store is gone when the pool is closed
@@ -46,6 +50,7 @@ struct EngineInfo {
 inline Status recover(const EngineInfo& entry, pool::OpenPool& file, Recovery& report,
                       const log::RecoveryPlan& plan) {
   using Stage = log::RecoveryProgress::Stage;
+  if (Status s = file.hold_readers(); !s.ok()) return s;
   const pool::Header& header = file.header();
   const bool told = header.clean == 0 && plan.progress;
   if (told) plan.progress({Stage::read, 0, std::uint64_t{header.ring_count} * header.ring_bytes});
@@ -85,6 +90,7 @@ EngineInfo entry_of(const InstanceName& n) {
     e.limits_shadow = &E::limits_shadow;
   if constexpr (requires { E::limits_resident; }) e.limits_resident = E::limits_resident;
   if constexpr (requires(E& engine) { engine.snapshots(); }) e.has_snapshots = true;
+  if constexpr (requires { E::serves_readers; }) e.serves_readers = E::serves_readers;
   if constexpr (requires { E::pipelined_only; }) e.pipelined_only = E::pipelined_only;
   if constexpr (requires { E::strict_only; }) e.strict_only = E::strict_only;
   if constexpr (requires { E::keeps_data; }) e.keeps_data = E::keeps_data;

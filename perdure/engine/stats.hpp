@@ -58,6 +58,12 @@ struct Stats {
   /// Snapshots that are open, bytes of DRAM that saved lines take without their index, and how many
   /// snapshots have expired since opening.
   std::uint64_t snapshots = 0, snapshot_bytes = 0, snapshots_expired = 0;
+  /// Writing: how often a checkpoint waited for a process that reads the pool, and how often such
+  /// processes were too slow (ReaderOptions::writer_patience).
+  std::uint64_t reader_waits = 0, readers_expelled = 0;
+  /// Reading beside a writer: how often the state was read anew, how often because the writer was
+  /// ahead, records that were read, and bytes of pages that are this process's own.
+  std::uint64_t attached = 0, overtaken = 0, followed_records = 0, private_bytes = 0;
   /// DudeTM, paged: each access asks a table for its page.
   bool paged_by_software = false;
   /// DudeTM: payload bytes before combination, after it, and written to the log.

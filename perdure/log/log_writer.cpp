@@ -80,6 +80,9 @@ Status LogWriter::write() {
   recorded_.store(last, std::memory_order_release);
   // pairs with durable()
   durable_.store(durable_with(last), std::memory_order_release);
+  // Release: pairs with the follower's acquire (engine/follow/log_reader.cpp), which then reads the
+  // record.
+  if (told_ != nullptr) told_->store(durable_with(last), std::memory_order_release);
   last_bytes_[1] = std::exchange(last_bytes_[0], gathered_bytes_);
   had_company_[1] = std::exchange(had_company_[0], turns_ > 1);
   last_taken_ = nullptr;

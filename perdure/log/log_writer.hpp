@@ -88,6 +88,10 @@ class LogWriter {
     return durable_.load(std::memory_order_acquire);
   }
 
+  /// durable() is stored there, too, when it rises; readers in other processes look at it. Call it
+  /// before the first transaction. `to` outlives this object.
+  void tell_durable(std::atomic<std::uint64_t>& to) noexcept { told_ = &to; }
+
   /// Writes what has been committed as one record. Waits for the medium alone.
   Outcome step() { return step_unless(false, false); }
   /// Returns when durable() >= id (running steps as needed), or when the medium has failed.
@@ -212,6 +216,7 @@ class LogWriter {
   // transactions of several threads.
   std::uint64_t last_bytes_[2] = {};
   bool had_company_[2] = {};
+  std::atomic<std::uint64_t>* told_ = nullptr;
   std::atomic<std::uint64_t> recorded_{0};
   std::atomic<std::uint32_t> steps_{0};  ///< what waiters sleep on
   std::atomic<int> sleepers_{0};

@@ -217,20 +217,26 @@ class Auditor {
 
 }  // namespace
 
-HeapAudit audit_heap(
-    const std::byte* data, const Header& header,
-    const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block,
-    const medium::Medium* medium) {
+HeapAudit audit_heap_ops(const std::byte* data, const Header& header,
+                         const std::function<void(const HeapOp&)>& each_block,
+                         const medium::Medium* medium) {
   if (header.data_bytes < first_chunk(header) * chunk_bytes) {
     HeapAudit broken;
     broken.problems.push_back("header: a data region of " + number(header.data_bytes) +
                               " bytes is less than its directory");
     return broken;
   }
+  return Auditor(data, header, header.data_bytes, each_block, medium).run();
+}
+
+HeapAudit audit_heap(
+    const std::byte* data, const Header& header,
+    const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block,
+    const medium::Medium* medium) {
   const std::function<void(const HeapOp&)> each =
       each_block ? [&](const HeapOp& block) { each_block(block.offset, op_bytes(block)); }
                  : std::function<void(const HeapOp&)>();
-  return Auditor(data, header, header.data_bytes, each, medium).run();
+  return audit_heap_ops(data, header, each, medium);
 }
 
 HeapAudit audit_heap_beside(const OpenPool& pool,

@@ -224,6 +224,10 @@ HeapAudit audit_heap(
     const std::byte* data, const Header& header,
     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block = {},
     const medium::Medium* medium = nullptr);
+/// The same, given the op that allocates each block.
+HeapAudit audit_heap_ops(const std::byte* data, const Header& header,
+                         const std::function<void(const HeapOp&)>& each_block,
+                         const medium::Medium* medium = nullptr);
 /// The same of an open pool's view while transactions run. Each structure is read at one moment of
 /// the call, and each block's bit: those of transactions that run may be in the result or not. What
 /// only a pool at rest has is not compared: the root's block, and the sum of all blocks. Heap ops

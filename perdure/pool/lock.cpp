@@ -107,6 +107,10 @@ Status busy(const std::string& shown, FileLock::Mode mode, const Identity& file)
     case FileLock::Mode::read:
       return failure(Code::busy, shown, owner + " has it open for writing", "no writer",
                      "wait until it is closed there");
+    case FileLock::Mode::follow:
+      return failure(Code::busy, shown,
+                     owner + " has it open with a build that serves no reader processes",
+                     "no writer, or one of this build", "wait until it is closed there");
     case FileLock::Mode::write: break;
   }
   return failure(Code::busy, shown, owner + " has it open", "no other process",
@@ -139,8 +143,10 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
   Entry entry{r.last_id + 1, {}, -1, shown};
   // Nothing is allocated from here on, so nothing throws while the file is open and the guard held.
   r.open.reserve(r.open.size() + 1);
-  const int flags = mode == Mode::read ? O_RDONLY | O_NONBLOCK
-                                       : (mode == Mode::create ? O_RDWR | O_CREAT : O_RDWR);
+  const bool reads = mode == Mode::read || mode == Mode::follow;
+  const int flags = reads                  ? O_RDONLY | O_NONBLOCK
+                    : mode == Mode::create ? O_RDWR | O_CREAT
+                                           : O_RDWR;
   const int fd = base::open_file(path.c_str(), flags | O_NOCTTY, 0666);
   if (fd < 0) return open_failure(shown, mode, errno);
   struct Closer {
@@ -164,12 +170,15 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
                                    : "this process has it open already, as " + e.path,
                    "one opening a process", "share the pool object between threads");
   }
-  struct flock whole = {};
-  whole.l_type = mode == Mode::read ? F_RDLCK : F_WRLCK;
-  whole.l_whence = SEEK_SET;
+  const Range range = mode == Mode::follow ? followers : writers;
+  struct flock bytes = {};
+  bytes.l_type = reads ? F_RDLCK : F_WRLCK;
+  bytes.l_whence = SEEK_SET;
+  bytes.l_start = range.from;
+  bytes.l_len = range.bytes;
   int r_lock = 0;
   do {
-    r_lock = ::fcntl(fd, F_OFD_SETLK, &whole);
+    r_lock = ::fcntl(fd, F_OFD_SETLK, &bytes);
   } while (r_lock != 0 && errno == EINTR);
   if (r_lock != 0) {
     const int err = errno;
@@ -196,6 +205,57 @@ Status FileLock::look_at(const char* path, bool& is_it) const noexcept {
     return errno == ENOENT || errno == ENOTDIR ? Status() : system_failure(path, "stat", errno);
   is_it = identity_of(mine) == identity_of(theirs);
   return {};
+}
+
+Result<bool> FileLock::other_has(Range range, short against) const noexcept {
+  struct flock bytes = {};
+  bytes.l_type = against;
+  bytes.l_whence = SEEK_SET;
+  bytes.l_start = range.from;
+  bytes.l_len = range.bytes;
+  if (!held()) return false;
+  if (::fcntl(fd_, F_OFD_GETLK, &bytes) != 0)
+    return system_failure("", "fcntl(F_OFD_GETLK)", errno,
+                          "the file system must support file locks");
+  return bytes.l_type != F_UNLCK;
+}
+
+void FileLock::show_position(std::uint64_t id) noexcept {
+  if (!held() || id == position_) return;
+  const std::uint64_t before = std::exchange(position_, id);
+  struct flock byte = {};
+  byte.l_type = F_RDLCK;
+  byte.l_whence = SEEK_SET;
+  byte.l_start = positions + static_cast<std::int64_t>(id);
+  byte.l_len = 1;
+  (void)::fcntl(fd_, F_OFD_SETLK, &byte);
+  if (before == nowhere) return;
+  byte.l_type = F_UNLCK;
+  byte.l_start = positions + static_cast<std::int64_t>(before);
+  (void)::fcntl(fd_, F_OFD_SETLK, &byte);
+}
+
+void FileLock::hide_position() noexcept {
+  if (!held() || position_ == nowhere) return;
+  struct flock byte = {};
+  byte.l_type = F_UNLCK;
+  byte.l_whence = SEEK_SET;
+  byte.l_start = positions + static_cast<std::int64_t>(std::exchange(position_, nowhere));
+  byte.l_len = 1;
+  (void)::fcntl(fd_, F_OFD_SETLK, &byte);
+}
+
+bool FileLock::shows_position(std::uint64_t from, std::uint64_t to) const noexcept {
+  if (from >= to) return false;
+  const auto found = other_has(
+      {positions + static_cast<std::int64_t>(from), static_cast<std::int64_t>(to - from)}, F_WRLCK);
+  return found.ok() && *found;
+}
+
+std::string FileLock::others() const {
+  struct stat st = {};
+  if (!held() || ::fstat(fd_, &st) != 0) return {};
+  return who_has(identity_of(st));
 }
 
 void FileLock::renamed(const std::string& path) {

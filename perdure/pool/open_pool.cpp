@@ -4,6 +4,7 @@
 // pool_file.hpp; session.cpp has what follows.
 #include "perdure/pool/open_pool.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <climits>
 #include <cstdlib>
 
+#include "perdure/base/descriptor.hpp"
 #include "perdure/pool/allocation.hpp"
 #include "perdure/pool/create.hpp"
 #include "perdure/pool/directory.hpp"
@@ -28,6 +30,21 @@ Status needs_recovery(const std::string& path) {
       "a cleanly closed pool", "open it once for writing (`perdure recover`), then read it");
 }
 
+// Whether the path names a pool that is to be followed. Whatever is wrong with it is found later.
+bool follows_pool(const OpenFile& how) {
+  if (!how.read_only || !how.may_follow) return false;
+  const int fd = base::open_file(how.path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return false;
+  struct stat st = {};
+  bool follows = false;
+  if (::fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+    const auto chosen = read_header(how.path, fd);
+    follows = chosen.ok() && how.may_follow(chosen->header);
+  }
+  ::close(fd);
+  return follows;
+}
+
 }  // namespace
 
 OpenPool::OpenPool() = default;
@@ -35,6 +52,7 @@ OpenPool::OpenPool() = default;
 OpenPool::~OpenPool() {
   if (provisional_ && !was_empty_file_) remove_file();
   heap_.reset();
+  unmap_reader_words();
   if (space_) note_view(path_, space_.base(), 0);
   if (provisional_ && was_empty_file_) {
     medium_.reset();  // the mappings go first: nothing may be mapped beyond a file's end
@@ -78,7 +96,8 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open(const OpenFile& how, const Iden
     return failure(Code::invalid, how.path, "read_only and must_create together", "one of them");
 
   const auto mode = how.read_only ? FileLock::Mode::read : FileLock::Mode::write;
-  auto lock = FileLock::acquire(how.path, mode, how.path);
+  const bool follows = follows_pool(how);
+  auto lock = FileLock::acquire(how.path, follows ? FileLock::Mode::follow : mode, how.path);
   const bool empty =
       lock.ok() && !how.read_only && how.create && !how.must_create && empty_file(lock->fd());
   if (empty ||
@@ -119,7 +138,7 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open(const OpenFile& how, const Iden
   if (Status s = check_features(how.path, pool->header_, !how.read_only); !s.ok()) return s;
   if (Status s = check_identity(how.path, pool->header_, who); !s.ok()) return s;
   if (Status s = pool->plan_raise(how); !s.ok()) return s;
-  if (how.read_only && pool->header_.clean != 1) return needs_recovery(how.path);
+  if (how.read_only && !follows && pool->header_.clean != 1) return needs_recovery(how.path);
   if (!how.read_only && !pool->created_ &&
       // The pool was never opened: its creator may have been killed before the name was durable.
       pool->header_.epoch == 0)
@@ -136,7 +155,8 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open(const OpenFile& how, const Iden
       std::max(Directory(pool->header_).max_data_bytes(), pool->raise_to_);  // 0: it is not raised
   m.delays = how.delays;
   // The rings hold nothing: the next session's seeds match none of their contents.
-  if (pool->header_.clean == 1) m.load_bytes = first_ring;
+  // A follower reads them itself.
+  if (pool->header_.clean == 1 || follows) m.load_bytes = first_ring;
   auto medium = medium::open_medium(m);
   if (!medium.ok()) return medium.status();
   bool is_it = false;
@@ -146,6 +166,9 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open(const OpenFile& how, const Iden
                    "the file was replaced by another while it was being opened", {},
                    "open it again");
   pool->medium_ = std::move(*medium);
+  pool->tells_readers_ = !how.read_only && pool->medium_->can_give_back();
+  if (follows)
+    if (Status s = pool->map_reader_words(); !s.ok()) return s;
   auto opened = finish_open(std::move(pool), who);
   if (opened.ok()) (*opened)->keep();
   return opened;

@@ -30,6 +30,7 @@
 #include "perdure/pool/claim.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/lock.hpp"
+#include "perdure/pool/reader_words.hpp"
 
 namespace perdure::pool {
 
@@ -42,6 +43,9 @@ struct OpenFile {
   bool create = true;        ///< make it if it does not exist, or is an empty file
   bool must_create = false;  ///< `exists` if it exists
   bool read_only = false;    ///< shared lock; refused while a writer has the pool
+  /// With read_only: asked about a pool's header, whether to follow the pool: then it is open beside
+  /// whoever writes it, now or later (OpenPool::following()). Empty: no.
+  std::function<bool(const Header&)> may_follow = {};
   /// creation: the data region's maximum size, for which address space is reserved. The directory
   /// takes 1/8192 of it as the data region grows
   std::uint64_t max_bytes = 64ULL << 30;
@@ -194,6 +198,51 @@ class OpenPool {
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
+  // Readers in other processes (reader_words.hpp): what a writer tells them.
+
+  /// READER-2: from now on the data region may change in ways that the log does not tell. Call it
+  /// before recovery. It stores nothing where nobody reads and no session has served readers.
+  Status hold_readers();
+  /// Gives the words their block, so that reader_words() has them; where a pool has none, it does
+  /// nothing. Call it before the session's engine is made, if the engine keeps them.
+  Status make_reader_words();
+  /// The words that an engine keeps up to date; null: nobody can read beside it.
+  [[nodiscard]] ReaderWords* reader_words() noexcept { return words_; }
+  /// From now on readers may follow the session: the data region changes as the log tells, and the
+  /// engine keeps the words.
+  void serve_readers() noexcept;
+
+  // The readers' side: a pool that follows another process's.
+
+  /// Whether this object reads a pool that other processes may write meanwhile. It has no lock that
+  /// keeps them away, and its mapping is private (engine/follow/follower.hpp).
+  [[nodiscard]] bool following() const noexcept { return followed_ != nullptr; }
+  /// What the writer tells. REQUIRES: following().
+  [[nodiscard]] const ReaderWords& told() const noexcept { return *followed_; }
+  /// Whether another process has the pool open for writing.
+  [[nodiscard]] Result<bool> has_writer() const { return lock_.has_writer(); }
+  /// The other processes that have the file open, for messages.
+  [[nodiscard]] std::string others() const { return lock_.others(); }
+  /// The header that the file has now. While it is being written, `corrupt` may be the answer: ask
+  /// again.
+  [[nodiscard]] Result<Header> newest_header() const;
+  /// Makes `header` this object's, and maps the data region as it is in the file, anew. What was
+  /// stored to the mapping is gone. No thread may use the mapping meanwhile. Errors: `expired` if
+  /// the pool has become one that this object can't follow, `out_of_memory`.
+  Status follow_from(const Header& header);
+  /// Maps what the data region has grown by, up to `data_bytes`; other threads may use the mapping.
+  Status follow_growth(std::uint64_t data_bytes);
+  /// Makes header() say so. No other thread may use it meanwhile.
+  void adopt_growth() noexcept;
+  /// As FileLock's calls. One caller at a time.
+  void show_position(std::uint64_t id) noexcept { lock_.show_position(id); }
+  void hide_position() noexcept { lock_.hide_position(); }
+  [[nodiscard]] bool follower_in(std::uint64_t from, std::uint64_t to) const noexcept {
+    return lock_.shows_position(from, to);
+  }
+  /// The pool's file, for reading.
+  [[nodiscard]] int fd() const noexcept { return lock_.fd(); }
+
   /// Makes the data region at least `data_bytes` long: medium first, then view, then header
   /// (durable), so that no record can name bytes that recovery would not have. `full` at
   /// max_data_bytes or when the disk is full. Thread safe.
@@ -226,6 +275,9 @@ class OpenPool {
   static Result<std::unique_ptr<OpenPool>> finish_open(std::unique_ptr<OpenPool> pool,
                                                        const Identity& who);
   Status plan_raise(const OpenFile& how);
+  Status map_reader_words();
+  void unmap_reader_words() noexcept;
+  void end_serving() noexcept;
   Status with_feature(Feature feature, const std::function<void(Header&)>& change);
   Result<bool> with_feature_locked(Feature feature, const std::function<void(Header&)>& change);
   void say_clean(Header& h, std::uint64_t id) const;
@@ -246,6 +298,10 @@ class OpenPool {
   ViewPolicy policy_ = ViewPolicy::none;
   bool paged_ = false;
   void remove_file() noexcept;
+  ReaderWords* words_ = nullptr;           // a writer's
+  const ReaderWords* followed_ = nullptr;  // a follower's; it begins a page of its own mapping
+  std::uint64_t followed_bytes_ = 0;       // of the data region, in a follower's mapping
+  bool tells_readers_ = false;             // a writer's: the file can have reader words
   bool created_ = false, read_only_ = false, write_b_first_ = false, provisional_ = false;
   bool was_empty_file_ = false;  ///< the file that this opening made replaced an empty one
   std::string path_;

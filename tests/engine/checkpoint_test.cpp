@@ -37,7 +37,7 @@ TEST(Checkpoint, WhatWaitsInDramIsBounded) {
   Marks marks(data_bytes);
   for (std::uint64_t at = 0; at < data_bytes; at += 64) marks.mark(at, true);
 
-  Checkpoint checkpoint(*medium, marks, view.data(), data_bytes, nullptr);
+  Checkpoint checkpoint(*medium, marks, view.data(), data_bytes, nullptr, nullptr);
   Alone tm;
   std::uint64_t clock = 0, durable = 0, most = 0, waited = 0;
   checkpoint.start(7);

@@ -12,7 +12,8 @@
 //      transactions up to c, so it waits in DRAM until all of them are durable. When
 //      max_waiting_bytes wait there, no more is copied. Strict order: isolation lasts through the
 //      fence, so what can be copied is durable.
-//   4. Write the batch to the data region by non-temporal stores. The directory's lines come last,
+//   4. Wait for readers in other processes, for a bounded time, and tell them up to which id the
+//      data region has effects from now on (reader_gate.hpp, READER-1). Write the batch to the data region by non-temporal stores. The directory's lines come last,
 //      after a fence: the data region never names a span whose zeroed bitmap it does not hold
 //      (HEAP-4, pool/heap.hpp).
 //   5. After the last batch: fence (the data region is durable), persist X and the rings' heads in
@@ -39,6 +40,7 @@
 #include <vector>
 
 #include "perdure/base/status.hpp"
+#include "perdure/engine/shadow/reader_gate.hpp"
 #include "perdure/engine/shadow/resident.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/log/ring.hpp"
@@ -57,10 +59,16 @@ class Checkpoint {
     copied    ///< the data region has everything: finish the checkpoint
   };
 
-  /// `resident`: is told which pages have marks; null where the shadow has no limit.
+  /// `resident`: is told which pages have marks; null where the shadow has no limit. `gate`: for
+  /// readers in other processes; null where there can be none.
   Checkpoint(medium::Medium& medium, Marks& marks, const std::byte* view,
-             const pool::Directory& directory, Resident* resident)
-      : medium_(medium), marks_(marks), view_(view), resident_(resident), words_(directory) {}
+             const pool::Directory& directory, Resident* resident, ReaderGate* gate)
+      : medium_(medium),
+        marks_(marks),
+        view_(view),
+        resident_(resident),
+        gate_(gate),
+        words_(directory) {}
 
   [[nodiscard]] bool active() const noexcept { return active_; }
   [[nodiscard]] std::uint64_t checkpoint_id() const noexcept { return x_; }
@@ -124,7 +132,8 @@ class Checkpoint {
               line(batch.lines.data() + batch.lines.size() - 8, view_ + offset);
             }
           });
-      batch.clock = strict ? 1 : clock();
+      batch.newest = clock();
+      batch.clock = strict ? 1 : batch.newest;
       lines_.fetch_add(batch.offsets.size(), std::memory_order_relaxed);
       if (!in_directory_) waiting_lines_ += batch.offsets.size();
       if (!batch.offsets.empty())
@@ -163,7 +172,8 @@ class Checkpoint {
 
  private:
   struct Batch {
-    std::uint64_t clock = 0;
+    std::uint64_t clock = 0;   // the durable id that it waits for
+    std::uint64_t newest = 0;  // it has effects of transactions up to this id
     std::vector<std::uint64_t> offsets;
     std::vector<std::uint64_t> lines;  ///< 8 words each
 
@@ -209,6 +219,7 @@ class Checkpoint {
     in_directory_ = false;
   }
   void write(const Batch& batch) {
+    if (gate_ != nullptr) gate_->pass(batch.newest);  // READER-1
     const std::uint64_t data = medium_.log_bytes();
     for (std::size_t i = 0; i < batch.offsets.size();) {
       std::size_t j = i + 1;  // neighbouring lines are written in one call
@@ -222,6 +233,7 @@ class Checkpoint {
   Marks& marks_;
   const std::byte* view_;
   Resident* const resident_;
+  ReaderGate* const gate_;
   const pool::Directory words_;
   bool active_ = false, in_directory_ = false;
   std::uint64_t x_ = 0;

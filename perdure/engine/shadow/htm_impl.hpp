@@ -29,8 +29,8 @@ ShadowHtm<Tm>::ShadowHtm(pool::OpenPool& file, const Config& config, const Recov
   if (!file.read_only()) {
     // FEATURE-1: before the first record that needs it.
     file.require_feature(pool::Feature::dependent_records).or_throw();
-    checkpoint_ =
-        std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), file.header(), nullptr);
+    checkpoint_ = std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), file.header(),
+                                               nullptr, nullptr);
   }
   EngineBase::show_stats(*this);
 }

@@ -26,6 +26,7 @@
 namespace perdure::engine::shadow {
 
 class Checkpoint;
+class ReaderGate;
 class Resident;
 
 template <class Tm>
@@ -37,6 +38,7 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
  public:
   static constexpr const char* name = "shadow";
   static constexpr bool limits_resident = true;  ///< Config::max_resident
+  static constexpr bool serves_readers = true;   ///< pool::ReaderWords
 
   class Transaction;
 
@@ -119,6 +121,7 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
 
   Marks marks_;
   std::unique_ptr<Resident> resident_;      // null if the shadow has no limit
+  std::unique_ptr<ReaderGate> gate_;        // null if no other process can read the pool
   std::unique_ptr<Checkpoint> checkpoint_;  // null if the pool is read-only
   std::unique_ptr<Helper> helper_;          // null if the pool's thread makes none on memory
   std::mutex checkpointing_;

@@ -12,6 +12,7 @@
 #include "perdure/engine/redo_engine_impl.hpp"
 #include "perdure/engine/shadow/checkpoint.hpp"
 #include "perdure/engine/shadow/publish_checkpoint.hpp"
+#include "perdure/engine/shadow/reader_gate.hpp"
 #include "perdure/engine/shadow/resident.hpp"
 #include "perdure/engine/shadow/shadow.hpp"
 #include "perdure/pool/directory.hpp"
@@ -24,6 +25,12 @@ OpenSnapshots::Waits waits_of(typename Tm::Shared& shared) {
   if constexpr (tm::knows_updates<Tm>)
     return {[&shared] { shared.wait_for_updates(); }, [&shared] { return shared.no_update(); }};
   return {};
+}
+
+inline ReaderGate::World gate_world(pool::OpenPool& file) {
+  return {[&file](std::uint64_t from, std::uint64_t to) { return file.follower_in(from, to); },
+          [] { return std::chrono::steady_clock::now(); },
+          [](std::chrono::microseconds time) { std::this_thread::sleep_for(time); }};
 }
 
 template <class Tm>
@@ -46,8 +53,17 @@ Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& r
     if (config.max_resident != 0)
       resident_ = std::make_unique<Resident>(core_.medium, marks_, file.view(), directory,
                                              config.max_resident);
-    checkpoint_ =
-        std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), directory, resident_.get());
+    if (pool::ReaderWords* const words = file.reader_words(); words != nullptr) {
+      // Relaxed: serve_readers() comes later.
+      words->home_clock.store(checkpoint_id_, std::memory_order_relaxed);
+      words->checkpoint_id.store(checkpoint_id_, std::memory_order_relaxed);
+      words->durable_id.store(strict_ ? 0 : writer_.durable(), std::memory_order_relaxed);
+      if (!strict_) writer_.tell_durable(words->durable_id);
+      gate_ =
+          std::make_unique<ReaderGate>(*words, config.readers.writer_patience, gate_world(file));
+    }
+    checkpoint_ = std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), directory,
+                                               resident_.get(), gate_.get());
     using Use = ShadowOptions::Helper;
     const Use use = config.options.template get<ShadowOptions>().helper;
     // A copy by another thread must leave the transactions of the others as they are.
@@ -243,6 +259,9 @@ Status Shadow<Tm>::finish_checkpoint() {
   const std::uint64_t x = checkpoint_->checkpoint_id();
   if (Status s = publish_checkpoint(core_, rings_, followed_.floors(), x); !s.ok()) return s;
   checkpoint_id_.store(x, std::memory_order_relaxed);
+  // Release: pairs with the follower's acquire, which then gives memory back.
+  if (pool::ReaderWords* const words = core_.file.reader_words(); words != nullptr)
+    words->checkpoint_id.store(x, std::memory_order_release);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
   checkpoint_->finished();
   if (helper_) helper_->one_less_to_rest();
@@ -307,6 +326,7 @@ Stats Shadow<Tm>::stats() {
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
   if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
   snapshots_->fill(s);
+  if (gate_) s.reader_waits = gate_->waits(), s.readers_expelled = gate_->expelled();
   if (resident_) s.shadow_pages = resident_->pages(), s.evictions = resident_->given_back();
   return s;
 }

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/engine/follow/follower.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <thread>
+
+#include "perdure/base/cpu.hpp"
+#include "perdure/engine/follow/ring_copy.hpp"
+#include "perdure/log/record_merge.hpp"
+#include "perdure/log/redo.hpp"
+#include "perdure/log/ring.hpp"
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::engine::follow {
+namespace {
+
+using std::chrono::milliseconds;
+
+// How often the thread reads ahead, and for how long after the last view.
+constexpr std::chrono::microseconds read_ahead_nap(1000);
+constexpr milliseconds awake_for(100);
+// How long new views wait for those that are open, so that the state can move on.
+constexpr milliseconds short_patience(2);
+constexpr milliseconds longest_pause(1000);
+// How often a follower that finds nothing new asks whether the writer still runs.
+constexpr milliseconds writer_asked_every(10);
+constexpr std::size_t most_unsure = 1 << 16;
+
+}  // namespace
+
+Follower::Follower(pool::OpenPool& file, const ReaderOptions& options)
+    : file_(file),
+      options_(options),
+      strict_(file.header().order == pool::CommitOrder::strict),
+      state_(file),
+      log_(file.fd(), file.path()),
+      ahead_([this] { work(); }) {}
+
+Follower::~Follower() { stop(); }
+
+// ---- attaching ----------------------------------------------------------------------------------
+
+Status Follower::attach() {
+  const std::lock_guard reading(reading_);
+  return attach_until(Clock::now() + options_.patience);
+}
+
+Status Follower::attach_until(Clock::time_point deadline) {
+  for (;;) {
+    bool again = false;
+    Status s = try_attach(again);
+    if (s.ok() || !again || Clock::now() >= deadline) return s;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
+
+// Sets `again` where the answer may be another one soon.
+Status Follower::try_attach(bool& again) {
+  const pool::ReaderWords& told = file_.told();
+  // What was shown before is gone (generation()), and nothing is right until the end.
+  sequence_.store(~std::uint64_t{0}, std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_release);
+  file_.hide_position();
+  pending_ = {};
+  struct Attaching {
+    bool& is;
+    explicit Attaching(bool& flag) : is(flag) { is = true; }
+    ~Attaching() { is = false; }
+  } const attaching(attaching_);
+  unsure_.clear();
+  // Acquire: pairs with the writer's store, so that what is read below is at least as new.
+  const std::uint64_t sequence = told.sequence.load(std::memory_order_acquire);
+  const auto writer = file_.has_writer();
+  if (!writer.ok()) return writer.status();
+  const auto header = file_.newest_header();
+  again = *writer || !header.ok();
+  if (!header.ok()) return header.status();
+  live_ = *writer;
+  if (live_ && (sequence % 2 != 0 ||
+                // Acquire: pairs with serve_readers(): the other words are the session's.
+                told.epoch.load(std::memory_order_acquire) != header->epoch)) {
+    const std::string others = file_.others();
+    return failure(Code::busy, file_.path(),
+                   (others.empty() ? "another process" : others) +
+                       " has it open for writing and serves no readers",
+                   "a program that has opened it with the engine shadow, and has finished opening",
+                   "try again when it is open, or closed");
+  }
+  again = true;
+  if (Status s = state_.attach(*header); !s.ok()) {
+    again = false;
+    return s;
+  }
+  attached_.fetch_add(1, std::memory_order_relaxed);
+  copied_ = given_back_ = header->checkpoint_id;
+  applied_.store(copied_, std::memory_order_release);
+  log_.start(*header);
+  if (!live_) {
+    if (Status s = apply_dead_log(*header); !s.ok()) {
+      // A writer that has come meanwhile begins its log anew.
+      again = file_.has_writer().ok() && *file_.has_writer();
+      return s;
+    }
+    good_until_.store(no_limit, std::memory_order_release);
+  } else {
+    // The copies of pages may hold, in parts, effects up to home_clock as it is when the last one
+    // was made.
+    for (int tries = 0;; ++tries) {
+      if (Status s = read_ahead(); !s.ok()) return s;
+      // Acquire: pairs with the writer's exchange: what the pages show is covered.
+      // mutant: follower-attaches-up-to-home-clock
+      if (told.home_clock.load(std::memory_order_acquire) <= copied_) break;
+      if (tries == 100)
+        return failure(Code::busy, file_.path(),
+                       "a log that is overwritten faster than it can be read", {},
+                       "try again, or give the pool a larger log");
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    good_until_.store(copied_, std::memory_order_release);
+  }
+  if (Status s = make_records_durable(); !s.ok()) return s;
+  file_.adopt_growth();
+  applied_.store(copied_, std::memory_order_release);
+  sequence_.store(sequence, std::memory_order_relaxed);
+  // Whoever has come meanwhile has changed it before the data region.
+  if (!right())
+    return failure(Code::busy, file_.path(), "a program that is opening the pool", {},
+                   "try again when it is open");
+  again = false;
+  show_position();
+  if (!layout_) return {};
+  Status s = layout_();
+  again = !right();
+  return s;
+}
+
+// Nobody writes: recovery's own reading of the log, and its order.
+Status Follower::apply_dead_log(const pool::Header& h) {
+  if (h.clean == 1) return {};
+  std::vector<RingCopy> rings;
+  log::RecordMerge merge(h.append_unit);
+  for (std::uint32_t i = 0; i < h.ring_count; ++i) {
+    auto copy = RingCopy::make(file_.fd(), file_.path(), pool::ring_offset(h, i), h.ring_bytes);
+    if (!copy.ok()) return copy.status();
+    const std::uint64_t seed = log::ring_seed(h.uuid, h.epoch, i);
+    const std::string name = log::ring_name(file_.medium(), i);
+    std::uint64_t from = h.ring_head[i], last = h.checkpoint_id;
+    const log::Scan scan =
+        log::scan_ring(copy->map(), from, seed, h.append_unit, name, [&](const log::RecordView& r) {
+          if (r.id() <= h.checkpoint_id) from = r.position + r.bytes(h.append_unit);
+          last = std::max(last, r.id());
+        });
+    if (!scan.damage.ok()) return scan.damage;
+    if (Status s = log::later_than_header(copy->map(), h.ring_head[i], scan.end, seed,
+                                          h.append_unit, last, name);
+        !s.ok())
+      return s;
+    rings.push_back(std::move(*copy));
+    merge.add(rings.back().map(), from, scan.end);
+    unsure_.push_back(
+        {pool::ring_offset(h, i), h.ring_bytes, h.ring_head[i], scan.end - h.ring_head[i]});
+  }
+  for (log::RecordView r; merge.next(r);) {
+    if (!strict_ && r.id() - r.transactions() > copied_)
+      return failure(Code::corrupt, file_.path(),
+                     "transaction " + std::to_string(r.id()) + " follows " +
+                         std::to_string(copied_) + " with others missing",
+                     "records without a gap", "restore a copy");
+    if (Status s = take(r); !s.ok()) return s;
+  }
+  return {};
+}
+
+// ---- reading ahead ------------------------------------------------------------------------------
+
+// FOLLOW-4: records up to this id may be shown.
+std::uint64_t Follower::limit() const noexcept {
+  // Acquire: pairs with LogWriter's store: the record is in the file.
+  return strict_ || !live_ ? no_limit : file_.told().durable_id.load(std::memory_order_acquire);
+}
+
+Status Follower::take(const log::RecordView& r) {
+  if (r.kind() != log::RecordKind::commit && r.kind() != log::RecordKind::group)
+    return failure(Code::unsupported, file_.path(),
+                   "a record of kind " + std::to_string(static_cast<int>(r.kind())),
+                   "those of the engine shadow");
+  const std::uint64_t* const payload = r.words + log::header_words;
+  const std::uint64_t words = r.payload_words();
+  if (Status s = state_.prepare(payload, words, r.id()); !s.ok()) return s;
+  copied_ = r.id();
+  records_.fetch_add(1, std::memory_order_relaxed);
+  if (attaching_) {
+    (void)state_.apply(payload, words, false);
+    return {};
+  }
+  if (pending_.dropped) return {};
+  if ((pending_.words.size() + words) * 8 > options_.memory) {
+    pending_ = {};
+    pending_.dropped = true;
+    return {};
+  }
+  pending_.records.push_back({pending_.words.size(), words});
+  pending_.words.insert(pending_.words.end(), payload, payload + words);
+  return {};
+}
+
+Status Follower::read_ahead() {
+  if (!live_) return {};
+  const std::uint64_t newest = limit();
+  if (newest <= copied_) return {};
+  log_.look();
+  for (;;) {
+    log::RecordView r;
+    bool found = false;
+    if (Status s = log_.next(copied_, newest, r, found); !s.ok()) return s;
+    if (!found) break;
+    if (strict_) unsure_.push_back(log_.place());
+    if (unsure_.size() > most_unsure)
+      if (Status s = make_records_durable(); !s.ok()) return s;
+    if (Status s = take(r); !s.ok()) return s;
+  }
+  return {};
+}
+
+// FOLLOW-4. Whatever has been read may be visible only.
+Status Follower::make_records_durable() {
+  if (unsure_.empty()) return {};
+  Status s = make_durable();
+  unsure_.clear();
+  return s;
+}
+
+Status Follower::make_durable() {
+  if (file_.medium().fence_is_sync()) {
+    while (::fdatasync(file_.fd()) != 0)
+      if (errno != EINTR) return system_failure(file_.path(), "fdatasync", errno);
+    return {};
+  }
+  // Memory: a line that a store has left in a cache is written back from there, whoever stored it.
+  const pool::Header& h = file_.header();
+  const auto flush = base::flush_lines(base::best_flush());
+  void* const log = ::mmap(nullptr, h.log_bytes, PROT_READ, MAP_SHARED, file_.fd(), 0);
+  if (log == MAP_FAILED) return system_failure(file_.path(), "mmap of the log", errno);
+  const auto* const bytes = static_cast<const std::byte*>(log);
+  for (const LogReader::Place& p : unsure_) {
+    const std::uint64_t at = p.position % p.ring_bytes;
+    const std::uint64_t first = std::min(p.bytes, p.ring_bytes - at);
+    flush(bytes + p.ring_offset + at, first / 64);
+    flush(bytes + p.ring_offset, (p.bytes - first) / 64);
+  }
+  base::store_fence();
+  ::munmap(log, h.log_bytes);
+  return {};
+}
+
+// When nobody reads. The state may be wrong afterwards (right()): it is then read anew.
+Status Follower::apply_ahead() {
+  if (copied_ == applied_.load(std::memory_order_relaxed)) return {};
+  if (Status s = make_records_durable(); !s.ok()) return s;
+  bool whole = !pending_.dropped;
+  for (const Ahead::Record& r : pending_.records)
+    whole = whole && state_.apply(pending_.words.data() + r.at, r.words, true);
+  pending_.records.clear();
+  pending_.words.clear();
+  if (!whole) {
+    sequence_.store(~std::uint64_t{0}, std::memory_order_relaxed);  // it is no state
+    return {};
+  }
+  file_.adopt_growth();
+  applied_.store(copied_, std::memory_order_release);
+  return {};
+}
+
+void Follower::show_position() noexcept {
+  if (live_) file_.show_position(copied_);
+}
+
+void Follower::give_back() {
+  // Acquire: pairs with the writer's store at a checkpoint's end: the data region has it.
+  const std::uint64_t up_to = std::min(file_.told().checkpoint_id.load(std::memory_order_acquire),
+                                       applied_.load(std::memory_order_relaxed));
+  if (!live_ || up_to <= given_back_) return;
+  given_back_ = up_to;
+  state_.give_back(up_to);
+}
+
+// ---- those who read -----------------------------------------------------------------------------
+
+bool Follower::due(Clock::time_point now) const noexcept {
+  return !right() || now - looked_ >= std::max<Clock::duration>(options_.staleness, pause_);
+}
+
+// Waits until nobody reads, and keeps others from beginning meanwhile. Returns false when the
+// patience is over.
+bool Follower::nobody_reads(std::unique_lock<std::mutex>& lock, milliseconds patience) {
+  if (inside_ == 0) return true;
+  ++wanted_;
+  const bool none = changed_.wait_for(lock, patience, [this] { return inside_ == 0; });
+  if (--wanted_ == 0) changed_.notify_all();
+  return none;
+}
+
+// REQUIRES: nobody reads. `anew`: what is held is not right any more.
+void Follower::move_on(std::unique_lock<std::mutex>& lock, bool anew) {
+  moving_ = true;
+  lock.unlock();
+  Status s;
+  try {
+    const std::lock_guard reading(reading_);
+    if (!anew) {
+      s = read_ahead();
+      // FOLLOW-1: the pages were made private in time, all of them.
+      // mutant: follower-copies-in-time
+      if (s.ok() && right()) {
+        good_until_.store(live_ ? copied_ : no_limit, std::memory_order_release);
+        show_position();
+        const bool new_ones = copied_ != applied_.load(std::memory_order_relaxed);
+        s = apply_ahead();
+        give_back();
+        // What a writer has left that died: records that it has not called durable.
+        if (const auto now = Clock::now();
+            s.ok() && !new_ones && live_ && now - asked_for_writer_ >= writer_asked_every) {
+          asked_for_writer_ = now;
+          const auto writer = file_.has_writer();
+          anew = writer.ok() && !*writer;
+        }
+      }
+      if (s.ok() && !right()) {
+        anew = true;
+        overtaken_.fetch_add(1, std::memory_order_relaxed);
+      }
+    } else {
+      overtaken_.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (anew) {
+      s = attach_until(Clock::now() + options_.patience);
+    }
+  } catch (...) {
+    lock.lock();
+    moving_ = false;
+    changed_.notify_all();
+    throw;
+  }
+  lock.lock();
+  moving_ = false;
+  looked_ = Clock::now();
+  changed_.notify_all();
+  if (!s.ok()) throw error(s);
+}
+
+void Follower::enter() {
+  {
+    std::unique_lock lock(mutex_);
+    // Those who want to move on wait for a short time only.
+    changed_.wait(lock, [this] { return !moving_ && wanted_ == 0; });
+    const auto now = Clock::now();
+    last_view_ = now;
+    if (due(now)) {
+      const bool anew = !right();
+      if (anew ? nobody_reads(lock, options_.patience)
+               : held_ == 0 && nobody_reads(lock, short_patience)) {
+        pause_ = {};
+        changed_.wait(lock, [this] { return !moving_; });
+        if (inside_ == 0 && due(Clock::now())) move_on(lock, !right());
+      } else if (anew) {
+        throw error(failure(Code::expired, file_.path(),
+                            "a view of a state that is gone, which another thread has not ended",
+                            {}, "end views that wait for something else"));
+      } else {  // a long view: the state stays, and short ones are not held up again and again
+        looked_ = now;
+        pause_ = std::clamp<Clock::duration>(pause_ * 2, milliseconds(50), longest_pause);
+      }
+    }
+    ++inside_;
+  }
+  (void)ahead_.notify();
+}
+
+void Follower::leave() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (--inside_ == 0 && wanted_ != 0) changed_.notify_all();
+}
+
+std::uint64_t Follower::refresh() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !moving_; });
+  const bool anew = !right();
+  if ((anew || held_ == 0) && nobody_reads(lock, options_.patience)) {
+    changed_.wait(lock, [this] { return !moving_; });
+    if (inside_ == 0) move_on(lock, !right());
+  }
+  return id();
+}
+
+std::uint64_t Follower::hold() {
+  enter();
+  {
+    const std::lock_guard lock(mutex_);
+    ++held_;
+  }
+  const std::uint64_t generation = this->generation();
+  leave();
+  return generation;
+}
+
+bool Follower::enter_held(std::uint64_t generation) noexcept {
+  const std::lock_guard lock(mutex_);
+  last_view_ = Clock::now();
+  if (moving_ || generation != this->generation() || !right()) return false;
+  ++inside_;
+  return true;
+}
+
+void Follower::release() noexcept {
+  const std::lock_guard lock(mutex_);
+  --held_;
+}
+
+FollowerStats Follower::stats() const noexcept {
+  return {attached_.load(std::memory_order_relaxed), overtaken_.load(std::memory_order_relaxed),
+          records_.load(std::memory_order_relaxed), state_.bytes()};
+}
+
+// ---- the thread that reads ahead ----------------------------------------------------------------
+
+void Follower::work() {
+  const auto idle = [this] {
+    const std::lock_guard lock(mutex_);
+    return inside_ == 0 && held_ == 0 && Clock::now() - last_view_ > awake_for;
+  };
+  for (;;) {
+    if (idle()) {
+      {
+        const std::lock_guard reading(reading_);
+        file_.hide_position();  // no checkpoint waits for one that does not read
+      }
+      if (!ahead_.sleep(idle)) return;
+      continue;
+    }
+    try {
+      const std::lock_guard reading(reading_);
+      if (right() && live_) {
+        // What fails here is found again, and reported, by the next one that moves on.
+        if (read_ahead().ok() && right()) {
+          good_until_.store(copied_, std::memory_order_release);
+          show_position();
+        }
+        give_back();
+      }
+    } catch (const std::bad_alloc&) {  // the next attempt may find memory, or is overtaken
+    }
+    if (!ahead_.nap(read_ahead_nap)) return;
+  }
+}
+
+}  // namespace perdure::engine::follow

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/engine/shadow/reader_gate.hpp"
+
+namespace perdure::engine::shadow {
+
+void ReaderGate::pass(std::uint64_t id) {
+  if (words_.home_clock.load(std::memory_order_relaxed) >= id) return;
+  if (patience_.count() > 0 && world_.reader_in(expelled_below_, id)) {
+    waits_.fetch_add(1, std::memory_order_relaxed);
+    const auto end = world_.now() + patience_;
+    bool behind = true;
+    while (behind && world_.now() < end) {
+      world_.nap(std::chrono::microseconds(100));
+      behind = world_.reader_in(expelled_below_, id);
+    }
+    if (behind) {
+      expelled_.fetch_add(1, std::memory_order_relaxed);
+      // mutant: gate-expels
+      expelled_below_ = id;
+    }
+  }
+  // READER-1. An exchange, because streamed lines may pass a plain store. Pairs with the reader's
+  // acquire, behind its load of the data.
+  // mutant: home-clock-first
+  words_.home_clock.exchange(id, std::memory_order_seq_cst);
+}
+
+}  // namespace perdure::engine::shadow

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A pool that is read beside the process that writes it: every state that a view sees is whole and
+// was durable, through checkpoints, growth, laps of the log, trim, clean closes, crashes and new
+// sessions of the writer.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "perdure/engine/follow/follower.hpp"
+#include "tests/readers/bank.hpp"
+#include "tests/readers/process.hpp"
+#include "tests/support/comes.hpp"
+
+namespace perdure {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Bank;
+using test::BankPool;
+using test::Line;
+using test::Process;
+
+// What the writer's process is asked for.
+enum Command : std::uint64_t { open_it, close_it, checkpoint, trim, run, step = 1000 };
+
+struct How {
+  std::string name, medium;
+  Durability durability;
+};
+
+class Readers : public testing::TestWithParam<How> {
+ protected:
+  Readers() {
+    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+    std::string name = std::string("readers_") + test->name() + "_" + std::to_string(::getpid());
+    std::replace(name.begin(), name.end(), '/', '_');
+    folder_ = std::filesystem::path(testing::TempDir()) / name;
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    path_ = (folder_ / "pool").string();
+  }
+  ~Readers() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] Options options(bool reads) const {
+    Options o;
+    o.read_only = reads;
+    o.medium = GetParam().medium;
+    o.durability = GetParam().durability;
+    o.creation.log_size = 1 << 20;
+    o.creation.threads = 2;
+    return o;
+  }
+  [[nodiscard]] BankPool reader() const { return BankPool::open(path_, options(true)); }
+
+  // Answers `step + n` with the id of transaction n, `run` with how many transactions of two
+  // threads it did until the next command, and all others with 0.
+  void write(Line& line) const {
+    std::optional<BankPool> pool;
+    std::uint64_t done = 0;
+    for (std::uint64_t command = 0; line.receive(command);) {
+      std::uint64_t answer = 0;
+      if (command == open_it) {
+        pool.emplace(BankPool::open(path_, options(false)));
+        test::open_bank(*pool);
+      } else if (command == close_it) {
+        pool->close();
+        pool.reset();
+      } else if (command == checkpoint) {
+        pool->checkpoint();
+      } else if (command == trim) {
+        for (Trimmed t{0, true}; t.more;) t = pool->trim();
+      } else if (command == run) {
+        line.send(0);
+        std::atomic<bool> stop{false};
+        std::atomic<std::uint64_t> n{done};
+        const auto work = [&] {
+          while (!stop) (void)test::change_bank(*pool, n++);
+        };
+        std::thread one(work), two(work);
+        (void)line.receive(command);
+        stop = true;
+        one.join(), two.join();
+        answer = n - done;
+        done = n;
+      } else {
+        answer = test::change_bank(*pool, command - step);
+        done = command - step + 1;
+      }
+      line.send(answer);
+    }
+  }
+  [[nodiscard]] auto writer() {
+    return std::make_unique<Process>([this](Line& line) { write(line); });
+  }
+  // Reads a state. Returns the number of transactions that it has.
+  static std::uint64_t changes_in(BankPool& pool) {
+    std::uint64_t changes = 0;
+    std::string wrong;
+    pool.view([&](rtx& tx, const Bank& bank) { wrong = test::wrong_with(tx, bank, changes); });
+    EXPECT_EQ("", wrong);
+    return changes;
+  }
+
+  std::filesystem::path folder_;
+  std::string path_;
+};
+
+TEST_P(Readers, SeesEachTransaction) {
+  const auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(open_it));
+  auto pool = reader();
+  EXPECT_EQ(0U, changes_in(pool));
+  for (std::uint64_t n = 0; n < 300; ++n) {
+    const std::uint64_t id = writer->ask(step + n);
+    ASSERT_TRUE(pool.wait_for(id, 10s)) << n;
+    EXPECT_EQ(id, pool.durable_id());
+    ASSERT_EQ(n + 1, changes_in(pool));
+    if (n % 50 == 0) {
+      const CheckReport report = pool.check();
+      EXPECT_TRUE(report.ok()) << report.problems.front();
+    }
+    if (n % 70 == 0) {
+      ASSERT_EQ(0U, writer->ask(checkpoint));
+    }
+  }
+  EXPECT_FALSE(pool.wait_for(pool.durable_id() + 1, 20ms));
+  EXPECT_EQ(Code::read_only, pool.try_update([](tx&, Bank&) {}).code());
+}
+
+TEST_P(Readers, SeesWholeStatesBesideAWriter) {
+  const auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(open_it));
+  auto pool = reader();
+  ASSERT_EQ(0U, writer->ask(run));
+  std::uint64_t last = 0;
+  const auto end = std::chrono::steady_clock::now() + 3s;
+  while (std::chrono::steady_clock::now() < end) {
+    const std::uint64_t now = changes_in(pool);
+    EXPECT_GE(now, last);
+    last = now;
+  }
+  const std::uint64_t done = writer->ask(0);
+  EXPECT_TRUE(test::comes([&] { return pool.refresh(), changes_in(pool) == done; }));
+  const Stats stats = pool.stats();
+  std::printf("%llu transactions, %llu records read, attached %llu times, overtaken %llu times\n",
+              (unsigned long long)done, (unsigned long long)stats.followed_records,
+              (unsigned long long)stats.attached, (unsigned long long)stats.overtaken);
+}
+
+// While a view is open, the log is lapped and the data region changes.
+TEST_P(Readers, ALongViewStaysAtItsState) {
+  const auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(open_it));
+  for (std::uint64_t n = 0; n < 20; ++n) (void)writer->ask(step + n);
+  auto pool = reader();
+  (void)pool.refresh();
+  {
+    const Snapshot<Bank> held = pool.snapshot();
+    ASSERT_EQ(0U, writer->ask(run));
+    std::uint64_t changes = 0;
+    std::string wrong;
+    const auto end = std::chrono::steady_clock::now() + 2s;
+    while (std::chrono::steady_clock::now() < end) {
+      held.view([&](rtx& tx, const Bank& bank) { wrong += test::wrong_with(tx, bank, changes); });
+      ASSERT_EQ("", wrong);
+      ASSERT_EQ(20U, changes);
+      ASSERT_EQ(20U, changes_in(pool));
+    }
+    const CheckReport report = held.check();
+    EXPECT_TRUE(report.ok()) << report.problems.front();
+    EXPECT_EQ(0U, pool.stats().overtaken);
+  }
+  const std::uint64_t done = writer->ask(0);
+  EXPECT_TRUE(test::comes([&] { return pool.refresh(), changes_in(pool) == done + 20; }));
+}
+
+TEST_P(Readers, FollowsThroughSessions) {
+  const auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(open_it));
+  auto pool = reader();
+  std::uint64_t n = 0;
+  for (int session = 0; session < 4; ++session) {
+    for (int i = 0; i < 30; ++i, ++n) {
+      const std::uint64_t id = writer->ask(step + n);
+      ASSERT_TRUE(pool.wait_for(id, 10s)) << n;
+      ASSERT_EQ(n + 1, changes_in(pool));
+    }
+    ASSERT_EQ(0U, writer->ask(close_it));
+    ASSERT_EQ(n, changes_in(pool));  // nobody writes it
+    if (session % 2 == 0) {
+      pool = BankPool::open((folder_ / "other").string(), {});  // one opening a process
+      pool = reader();
+      ASSERT_EQ(n, changes_in(pool));
+    }
+    // A reader keeps no writer away.
+    ASSERT_EQ(0U, writer->ask(open_it));
+  }
+}
+
+TEST_P(Readers, FollowsAWriterThatDies) {
+  std::uint64_t before = 0;
+  auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(open_it));
+  auto pool = reader();
+  for (int round = 0; round < 4; ++round) {
+    ASSERT_EQ(0U, writer->ask(run));
+    const auto end = std::chrono::steady_clock::now() + 200ms;
+    while (std::chrono::steady_clock::now() < end) {
+      const std::uint64_t now = changes_in(pool);
+      ASSERT_GE(now, before);
+      before = now;
+    }
+    writer->kill(SIGKILL);
+    EXPECT_EQ(-SIGKILL, writer->wait());
+    // What it has left is read without a recovery, which would have to write.
+    (void)pool.refresh();
+    std::this_thread::sleep_for(20ms);
+    const std::uint64_t id = pool.refresh(), left = changes_in(pool);
+    ASSERT_GE(left, before);
+    pool = BankPool::open((folder_ / "other").string(), {});
+    pool = reader();
+    EXPECT_EQ(id, pool.durable_id());
+    EXPECT_EQ(left, changes_in(pool));
+    const CheckReport report = pool.check();
+    EXPECT_TRUE(report.ok()) << report.problems.front();
+    writer = this->writer();
+    ASSERT_EQ(0U, writer->ask(open_it));
+    EXPECT_EQ(left, changes_in(pool)) << "what recovery finds is what the reader has shown";
+    before = left;
+  }
+}
+
+TEST_P(Readers, FollowsThroughATrim) {
+  const auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(open_it));
+  auto pool = reader();
+  for (std::uint64_t n = 0; n < 400; ++n) {
+    const std::uint64_t id = writer->ask(step + n);
+    if (n % 100 == 99) {
+      ASSERT_EQ(0U, writer->ask(trim));
+      ASSERT_TRUE(pool.wait_for(id, 10s));
+      ASSERT_EQ(n + 1, changes_in(pool));
+      const CheckReport report = pool.check();
+      EXPECT_TRUE(report.ok()) << report.problems.front();
+    }
+  }
+}
+
+TEST_P(Readers, ManyThreadsRead) {
+  const auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(open_it));
+  auto pool = reader();
+  ASSERT_EQ(0U, writer->ask(run));
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      std::uint64_t last = 0;
+      while (!stop) {
+        const std::uint64_t now = changes_in(pool);
+        EXPECT_GE(now, last);
+        last = now;
+      }
+    });
+  std::this_thread::sleep_for(2s);
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  (void)writer->ask(0);
+}
+
+std::string name_of(const testing::TestParamInfo<How>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(All, Readers,
+                         testing::Values(How{"file", "file", Durability::durable},
+                                         How{"file_group", "file", Durability::async},
+                                         How{"memory", "emulated", Durability::durable},
+                                         How{"memory_group", "emulated", Durability::group}),
+                         name_of);
+
+}  // namespace
+}  // namespace perdure
