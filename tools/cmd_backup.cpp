@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure backup POOL DIR`: makes a backup of a pool of any engine and any root type that no
-// program has open. A program backs up its open pool itself (Pool::backup).
+// `perdure backup POOL DIR`: makes a backup of a pool of any engine and any root type. A pool that a
+// program has open for writing is read beside it, if its engine serves readers; the state is that of
+// one moment.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "perdure/api/erased.hpp"
+#include "perdure/api/snapshot.hpp"
 #include "perdure/backup/base.hpp"
 #include "perdure/backup/frame.hpp"
 #include "perdure/backup/tar_store.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/pool/state_chunks.hpp"
 #include "tools/command.hpp"
+#include "tools/inspected_pool.hpp"
 #include "tools/json.hpp"
 #include "tools/point_text.hpp"
 #include "tools/text.hpp"
@@ -25,18 +29,40 @@ namespace {
 PoolArguments arguments;
 std::string folder;
 
+BackupReport back_up_at_rest(backup::Store& store) {
+  const auto file = open_unmapped(arguments, true);
+  const pool::PoolState state = pool::state_at_rest(*file).value();
+  return backup::write_base(store, file->header(), file->file_mode(), backup::unix_nanoseconds(),
+                            state, show_bytes("backup"))
+      .value();
+}
+
+BackupReport back_up_beside_writer(backup::Store& store) {
+  InspectedPool inspected(arguments);
+  std::shared_ptr<engine::OpenSnapshot> own;
+  engine::OpenSnapshot* state = inspected.state();
+  if (state == nullptr) {
+    own = inspected.pool().snapshot(Durability::async).value();
+    state = own.get();
+  }
+  const detail::SnapshotReader inside(*state);
+  return inspected.pool().back_up(*state, store, show_bytes("backup"));
+}
+
 int run(App& app) {
   base::ensure_thread_slot().or_throw();
   const bool stream = folder == "-";
   if (stream && app.json)
     throw UsageError("--json and DIR - would both write to standard output: leave one out");
-  const auto file = open_unmapped(arguments, true);
-  const pool::PoolState state = pool::state_at_rest(*file).value();
   BackupReport report;
   const auto write = [&](backup::Store& store) {
-    report = backup::write_base(store, file->header(), file->file_mode(),
-                                backup::unix_nanoseconds(), state, show_bytes("backup"))
-                 .value();
+    try {
+      report = back_up_at_rest(store);
+    } catch (const error& e) {
+      // A program has it open, or it was not closed in order.
+      if (e.code() != Code::busy && e.code() != Code::read_only) throw;
+      report = back_up_beside_writer(store);
+    }
   };
   if (stream) {
     const auto tar = backup::TarStore::on(STDOUT_FILENO);
@@ -65,7 +91,7 @@ int run(App& app) {
 
 void add_backup(App& app) {
   auto sub =
-      app.add("backup", "back up a pool that no program has open; only what is new is written",
+      app.add("backup", "back up a pool, also one in use; only what is new is written",
               "perdure backup bank.perdure /backups/bank");
   arguments.add_to(sub);
   sub.option("DIR", folder,

@@ -4,7 +4,8 @@
 // by the pool's layout text (perdure/inspect), and names every problem. Read-only.
 //
 // Of a pool that was not closed in order it checks only what has a meaning before recovery: header
-// and logs.
+// and logs. Of one that a program has open it checks heap and containers in one state, beside the
+// program.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -95,6 +96,7 @@ Json check_any() {
     unfinished = source.unfinished;
   });
   pool::OpenPool& file = opened.pool().file();
+  if (opened.state() != nullptr) report["state_id"] = opened.state()->id();
   const std::uint64_t owned = blocks.offsets.size();
   const std::vector<std::uint64_t> of_catalog =
       pool::read_catalog(file.path(), file.header(), file.view()).value().blocks;
@@ -110,11 +112,13 @@ Json check_any() {
               !std::binary_search(blocks.offsets.begin(), blocks.offsets.end(), offset))
             others.push_back(offset);
         },
-        &file.medium());
+        file.known_holes());
     blocks.offsets.insert(blocks.offsets.end(), others.begin(), others.end());
   }
   const CheckReport heap =
       detail::compare_heap(file, file.view(), std::move(blocks.offsets), blocks.problems.empty());
+  // What was read beside a writer counts only if it has not overtaken this process.
+  if (opened.state() != nullptr) opened.state()->must_be_sound();
   std::vector<std::string> problems = std::move(blocks.problems), notes;
   if (unfinished) {
     // Entries of an index that is new are made after the switch (SWITCH-2).
@@ -157,8 +161,13 @@ void check_containers(bool store, std::uint64_t heap_bytes, Findings& found) {
     Json report;
     try {
       bool problems = false;
-      report =
-          store ? StorePool::open(arguments, StorePool::Access::read).check(problems) : check_any();
+      if (store) {
+        StorePool pool = StorePool::open(arguments, StorePool::Access::read);
+        report = pool.check(problems);
+        if (const auto id = pool.state()) report["state_id"] = *id;
+      } else {
+        report = check_any();
+      }
     } catch (const error& e) {
       // The layout text is not all there: nothing is wrong with the pool.
       report = {{e.code() == Code::unsupported ? "notes" : "problems", {e.what()}}};
@@ -199,28 +208,42 @@ void check_containers(bool store, std::uint64_t heap_bytes, Findings& found) {
   (*found.summary)["containers_walked"] = report.value("walked", true);
 }
 
+void check_raw(RawPool& pool, Findings& found) {
+  pool.require_readable();
+  const bool clean = pool.header().clean == 1;
+  (*found.summary)["engine"] = pool.engine();
+  (*found.summary)["clean"] = clean;
+  (*found.summary)["in_use"] = pool.in_use();
+  if (pool.in_use()) return;
+  check_header(pool, found);
+  check_log(pool, found);
+  if (clean)
+    check_heap(pool, found);
+  else
+    found.problems.push_back(
+        "not closed in order: heap and containers were not checked; run `perdure recover` (or "
+        "the program) first");
+}
+
 void check(Findings& found) {
-  bool store = false, clean = false;
+  bool store = false, clean = false, in_use = false;
+  std::uint64_t heap_bytes = 0;
   {
-    RawPool pool(arguments);
-    pool.require_readable();
-    clean = pool.header().clean == 1;
-    store = is_store(pool.header());
-    (*found.summary)["engine"] = pool.engine();
-    (*found.summary)["clean"] = clean;
-    check_header(pool, found);
-    check_log(pool, found);
-    if (clean)
-      check_heap(pool, found);
-    else
-      found.problems.push_back(
-          "not closed in order: heap and containers were not checked; run `perdure recover` (or "
-          "the program) first");
+    auto pool = std::make_unique<RawPool>(arguments, true);
+    in_use = pool->in_use();
+    if (!in_use) {
+      pool = nullptr;  // one opening a process
+      pool = std::make_unique<RawPool>(arguments);
+    }
+    check_raw(*pool, found);
+    clean = pool->header().clean == 1;
+    store = is_store(pool->header());
+    heap_bytes = in_use ? pool->header().data_bytes : 0;
   }
   // Over a broken heap the walk would find nothing new
   (*found.summary)["containers_walked"] = false;
-  if (clean && found.problems.empty())
-    check_containers(store, (*found.summary)["heap_bytes"].get<std::uint64_t>(), found);
+  if (clean) heap_bytes = (*found.summary)["heap_bytes"].get<std::uint64_t>();
+  if ((clean || in_use) && found.problems.empty()) check_containers(store, heap_bytes, found);
 }
 
 int run(App& app) {

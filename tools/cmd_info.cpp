@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // `perdure info POOL`: what a pool's header says and, for a pool that `perdure load` made, what the
-// pool holds. Read-only.
+// pool holds; also while a program has the pool open. Read-only.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -41,6 +41,7 @@ Json describe(RawPool& pool) {
   j["order"] = h.order == pool::CommitOrder::strict ? "strict" : "pipelined";
   j["medium"] = pool.medium().kind();
   j["medium_detail"] = pool.medium().describe();
+  j["in_use"] = pool.in_use();
   j["clean"] = h.clean == 1;
   j["epoch"] = h.epoch;
   j["checkpoint_id"] = h.checkpoint_id;
@@ -96,17 +97,20 @@ int run(App& app) {
   Json j;
   bool store = false;
   {
-    RawPool pool(arguments);
+    RawPool pool(arguments, true);
     j = describe(pool);
     store = is_store(pool.header());
   }
-  if (store && j["clean"].get<bool>())
+  const bool in_use = j["in_use"];
+  if (store && (in_use || j["clean"].get<bool>()))
     j["store"] = StorePool::open(arguments, StorePool::Access::read).describe();
   if (app.json)
     print_json(j);
   else
     print_text(j);
-  if (!app.json && !j["clean"].get<bool>()) {
+  if (!app.json && in_use) {
+    fmt::print("A program has the pool open. Counts of the header are of its last checkpoint.\n");
+  } else if (!app.json && !j["clean"].get<bool>()) {
     fmt::print(
         "The pool was not closed in order; the next opening for writing (or `perdure recover`) "
         "replays its log. Counts are of before.\n");

@@ -3,6 +3,7 @@
 
 #include "perdure/api/checked.hpp"
 #include "perdure/api/erased.hpp"
+#include "perdure/api/snapshot.hpp"
 #include "perdure/pool/catalog.hpp"
 #include "perdure/pool/open_pool.hpp"
 #include "perdure/value/access.hpp"
@@ -39,36 +40,55 @@ std::unique_ptr<ErasedPool> open(const PoolArguments& arguments) {
   return std::move(pool).value();
 }
 
-struct Call {
-  ErasedPool& pool;
-  const std::function<void(inspect::Walker&, const inspect::Source&)>& f;
-};
+using View = std::function<void(inspect::Walker&, const inspect::Source&)>;
 
-void body(ErasedTx& tx, void* arg) {
-  auto& call = *static_cast<Call*>(arg);
-  pool::OpenPool& file = call.pool.file();
+void walk(ErasedTx& tx, ErasedPool& pool, const View& f) {
+  pool::OpenPool& file = pool.file();
   detail::CheckedTransaction<ErasedTx> transaction(tx, file.view(), file.data_bytes());
   ReadTx<decltype(transaction)> checked(transaction);
   value::ReaderOver<decltype(checked)> reader(checked);
   inspect::Walker walker(reader, reinterpret_cast<inspect::Address>(file.view()),
                          file.data_bytes());
   const pool::CatalogContents catalog =
-      pool::read_catalog(file.path(), file.header(), file.view()).value();
+      pool::read_catalog(file.path(), file.header(), file.view(),
+                         [&](void* to, const std::byte* from, std::size_t n) {
+                           checked.read_bytes(to, from, n);
+                         })
+          .value();
   const inspect::Source source = inspect::read_source(walker, file.header(), catalog);
   walker.use_records_of(source.tree);
   walker.use_copies(catalog.copied);
-  call.f(walker, source);
+  f(walker, source);
+}
+
+struct Call {
+  ErasedPool& pool;
+  const View& f;
+};
+void body(ErasedTx& tx, void* arg) {
+  const auto& call = *static_cast<Call*>(arg);
+  walk(tx, call.pool, call.f);
 }
 
 }  // namespace
 
-InspectedPool::InspectedPool(const PoolArguments& arguments) : pool_(open(arguments)) {}
+InspectedPool::InspectedPool(const PoolArguments& arguments) : pool_(open(arguments)) {
+  if (pool_->file().following()) state_ = pool_->snapshot(Durability::async).value();
+}
 InspectedPool::~InspectedPool() {
+  state_ = nullptr;
   // A pool that was recovered is in order now. Its next opening reports errors.
   (void)pool_->close();
 }
 
 void InspectedPool::view(const std::function<void(inspect::Walker&, const inspect::Source&)>& f) {
+  if (state_ != nullptr) {
+    const detail::SnapshotReader inside(*state_);
+    ErasedTx tx(*state_);
+    walk(tx, *pool_, f);
+    state_->must_be_sound();
+    return;
+  }
   Call call{*pool_, f};
   pool_->view(Durability::async, body, &call);
 }

@@ -15,9 +15,18 @@
 
 namespace perdure::tool {
 
-RawPool::RawPool(const PoolArguments& arguments) : path_(arguments.path) {
-  lock_ = pool::FileLock::acquire(path_, pool::FileLock::Mode::read, path_).value();
-  chosen_ = pool::read_header(path_, lock_.fd()).value();
+RawPool::RawPool(const PoolArguments& arguments, bool header_only) : path_(arguments.path) {
+  auto lock = pool::FileLock::acquire(path_, pool::FileLock::Mode::read, path_);
+  if (lock.code() == Code::busy && header_only) {
+    in_use_ = true;
+    lock = pool::FileLock::acquire(path_, pool::FileLock::Mode::follow, path_);
+  }
+  lock_ = std::move(lock).value();
+  auto chosen = pool::read_header(path_, lock_.fd());
+  // A program may be writing it.
+  for (int i = 0; i < 100 && in_use_ && !chosen.ok(); ++i)
+    chosen = pool::read_header(path_, lock_.fd());
+  chosen_ = std::move(chosen).value();
   medium::OpenMedium how;
   how.path = path_;
   how.kind = arguments.medium;
@@ -26,6 +35,7 @@ RawPool::RawPool(const PoolArguments& arguments) : path_(arguments.path) {
   how.log_bytes = header().log_bytes;
   how.data_bytes = header().data_bytes;
   how.max_data_bytes = pool::Directory(header()).max_data_bytes();
+  if (header_only) how.load_bytes = pool::first_ring;
   medium_ = medium::open_medium(how).value();
 }
 

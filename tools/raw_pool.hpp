@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // RawPool: a pool opened to inspect its bytes: any engine, any root type, closed in order or not;
-// read-only, without recovery and without a mapping. It takes the pool's shared lock (a pool that a
-// program has open for writing is `busy`). It writes nothing. Not thread-safe.
+// read-only, without recovery and without a mapping. It takes the pool's shared lock, so a pool that
+// a program has open for writing is `busy`, unless only its header is wanted. It writes nothing. Not
+// thread-safe.
 #pragma once
 
 #include <functional>
@@ -28,8 +29,10 @@ struct RingReport {
 
 class RawPool {
  public:
-  /// Throws perdure::error.
-  explicit RawPool(const PoolArguments& arguments);
+  /// `header_only`: nothing but the header is looked at, also while a program has the pool open for
+  /// writing (in_use()). Throws perdure::error.
+  explicit RawPool(const PoolArguments& arguments, bool header_only = false);
+  [[nodiscard]] bool in_use() const noexcept { return in_use_; }
 
   /// Throws `incompatible` if the pool has features that this build must know to read more of it
   /// than the header.
@@ -51,6 +54,7 @@ class RawPool {
  private:
   std::string path_;
   pool::FileLock lock_;  // before medium_, so that it is released after it
+  bool in_use_ = false;
   pool::ChosenHeader chosen_;
   std::unique_ptr<medium::Medium> medium_;
 };

@@ -61,8 +61,16 @@ Options options_for(const PoolArguments& arguments, StorePool::Access access,
 struct StorePool::Impl {
   StoredPool pool;
   std::deque<Pending> pending;
-  bool closed = false;
-  explicit Impl(StoredPool p) : pool(std::move(p)) {}
+  // Beside a writer: the one state that this object shows.
+  std::optional<Snapshot<Store>> state;
+
+  explicit Impl(StoredPool p) : pool(std::move(p)) {
+    if (pool.file().following()) state.emplace(pool.snapshot());
+  }
+  template <class F>
+  auto look(F&& f) {
+    return state ? state->checked_view(f) : pool.checked_view(f);
+  }
 };
 
 StorePool::StorePool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -92,7 +100,13 @@ StorePool StorePool::open(const PoolArguments& arguments, Access access, Durabil
   return StorePool(std::make_unique<Impl>(std::move(pool).value()));
 }
 
-void StorePool::close() { (void)impl_->pool.close(); }
+void StorePool::close() {
+  impl_->state.reset();
+  (void)impl_->pool.close();
+}
+std::optional<std::uint64_t> StorePool::state() const {
+  return impl_->state ? std::optional(impl_->state->id()) : std::nullopt;
+}
 
 std::future<void> StorePool::back_up(const std::string& path) {
   return std::async(std::launch::async,
@@ -112,7 +126,7 @@ bool StorePool::created() const { return impl_->pool.file().created(); }
 // ---- rows ---------------------------------------------------------------------------------------
 
 std::optional<StoredRow> StorePool::get(std::string_view key) {
-  return impl_->pool.checked_view(
+  return impl_->look(
       [&](auto& tx, const Store& store) { return find_row(tx, store, key); });
 }
 
@@ -129,13 +143,13 @@ bool StorePool::del(std::string_view key) {
 }
 
 std::uint64_t StorePool::size() {
-  return impl_->pool.checked_view([](auto& tx, const Store& store) { return store.rows.size(tx); });
+  return impl_->look([](auto& tx, const Store& store) { return store.rows.size(tx); });
 }
 
 void StorePool::scan(std::string_view from, const std::function<bool(const StoredRow&)>& f) {
   std::string next(from);
   for (;;) {
-    const auto rows = impl_->pool.checked_view([&](auto& tx, const Store& store) {
+    const auto rows = impl_->look([&](auto& tx, const Store& store) {
       std::vector<StoredRow> some;
       for (auto c = store.index.lower_bound(tx, next); c && some.size() < rows_a_view; c.next(tx)) {
         some.push_back(row_at(tx, store, c.value(tx)));
@@ -153,7 +167,7 @@ void StorePool::scan(std::string_view from, const std::function<bool(const Store
 void StorePool::each_row(const std::function<bool(const StoredRow&)>& f) {
   std::uint64_t next = 0;
   for (;;) {
-    const auto rows = impl_->pool.checked_view([&](auto& tx, const Store& store) {
+    const auto rows = impl_->look([&](auto& tx, const Store& store) {
       std::vector<StoredRow> some;
       for (auto c = store.rows.lower_bound(tx, next); c && some.size() < rows_a_view; c.next(tx)) {
         some.push_back(checked_row(c.value(tx), c.key(tx)));
@@ -171,7 +185,7 @@ void StorePool::each_row(const std::function<bool(const StoredRow&)>& f) {
 // ---- loading ------------------------------------------------------------------------------------
 
 SourceState StorePool::source() {
-  return impl_->pool.checked_view(
+  return impl_->look(
       [](auto& tx, const Store& store) { return read_source(tx, store.source); });
 }
 
@@ -246,10 +260,10 @@ Json StorePool::describe() {
 }
 
 Json StorePool::check(bool& problems) {
-  const CheckReport report = impl_->pool.check();
+  const CheckReport report = impl_->state ? impl_->state->check() : impl_->pool.check();
   std::vector<std::string> found = report.problems;
   if (found.empty()) {
-    auto more = impl_->pool.checked_view(
+    auto more = impl_->look(
         [](auto& tx, const Store& store) { return audit_store(tx, store); });
     found.insert(found.end(), more.begin(), more.end());
   }

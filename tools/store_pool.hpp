@@ -64,8 +64,9 @@ struct Repeat {
 class StorePool {
  public:
   enum class Access { read, write, create };
-  /// read: changes nothing if the pool was closed in order; otherwise the pool is opened for
-  /// writing, which recovers it. `told` is called with the progress of recovery; if it is empty,
+  /// read: changes nothing, also where a program has the pool open for writing: then all calls see
+  /// one state, and throw error(expired) if it can't be kept. A pool that was not closed in order,
+  /// and whose engine serves no readers, is opened for writing, which recovers it. `told` is called with the progress of recovery; if it is empty,
   /// the progress is shown (progress.hpp).
   static StorePool open(const PoolArguments& arguments, Access access,
                         Durability durability = durable,
@@ -109,6 +110,8 @@ class StorePool {
   [[nodiscard]] Json check(bool& problems);  ///< heap, containers, and that rows and index agree
   [[nodiscard]] engine::Stats stats() const;
   [[nodiscard]] bool created() const;
+  /// The id of the one state that is shown; nothing where nobody else can change the pool.
+  [[nodiscard]] std::optional<std::uint64_t> state() const;
   void close();  ///< checkpoints and marks the pool clean
 
  private:

@@ -220,6 +220,33 @@ void keep_layout(engine::follow::Follower& follower, pool::OpenPool& file,
   });
 }
 
+// Attaches a follower, and plans the opening over what it shows. A writer may overtake it meanwhile:
+// what was read then means nothing.
+Status attach(const std::string& path, const Options& options, const EngineInfo& engine,
+              const RootType& root, Opened& opened) {
+  engine::follow::Follower& follower = *opened.config.follower;
+  const auto read = [&](pool::CatalogContents& contents) {
+    auto catalog =
+        pool::read_catalog(path, opened.file->header(), opened.file->view());
+    if (!catalog.ok()) return catalog.status();
+    contents = std::move(*catalog);
+    opened.file->set_root(contents.root_offset, contents.root_bytes);
+    opened.plan = {};
+    return plan_opening(path, options, engine, root, contents, opened);
+  };
+  constexpr int most_tries = 10;
+  for (int tries = 1;; ++tries) {
+    if (Status s = follower.attach(); !s.ok()) return s;
+    pool::CatalogContents catalog;
+    Status s = read(catalog);
+    if (follower.right() || tries == most_tries) {
+      if (s.ok()) keep_layout(follower, *opened.file, catalog);
+      opened.recovery.last_id = follower.id();
+      return s;
+    }
+  }
+}
+
 }  // namespace
 
 Status refused(const std::string& path, const RootType& root, const pool::CatalogContents& catalog,
@@ -397,8 +424,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   if (following) {
     opened.config.follower =
         std::make_shared<engine::follow::Follower>(*opened.file, options.readers);
-    if (Status s = opened.config.follower->attach(); !s.ok()) return s;
-    opened.recovery.last_id = opened.config.follower->id();
+    if (Status s = attach(path, options, *chosen, root, opened); !s.ok()) return s;
+    return opened;
   }
   if (!opened.file->read_only())
     if (Status s = engine::recover(*chosen, *opened.file, opened.recovery,
@@ -409,16 +436,11 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
     if (Status s = chosen->prepare_log(*opened.file); !s.ok()) return of_the_medium(s);
   if (opened.archive != nullptr)
     if (Status s = opened.archive->catch_up(*opened.file); !s.ok()) return s;
-  const std::byte* const data = following ? opened.file->view() : opened.file->medium().data();
-  auto catalog = pool::read_catalog(path, header, data);
+  auto catalog = pool::read_catalog(path, header, opened.file->medium().data());
   if (!catalog) return catalog.status();
   opened.file->set_root(catalog->root_offset, catalog->root_bytes);
   if (Status s = plan_opening(path, options, *chosen, root, *catalog, opened); !s.ok()) return s;
   const bool limited = chosen->limits_shadow != nullptr && chosen->limits_shadow(opened.config);
-  if (following) {
-    keep_layout(*opened.config.follower, *opened.file, *catalog);
-    return opened;
-  }
   if (chosen->serves_readers)
     if (Status s = opened.file->make_reader_words(); !s.ok()) return s;
   if (Status s = opened.file->start_session(chosen->view, limited); !s.ok())
@@ -510,7 +532,8 @@ CheckReport compare_heap(const pool::OpenPool& file, const std::byte* data,
   std::vector<std::uint64_t> allocated;
   auto audit = pool::audit_heap(
       data, file.header(),
-      [&](std::uint64_t offset, std::uint64_t) { allocated.push_back(offset); }, &file.medium());
+      [&](std::uint64_t offset, std::uint64_t) { allocated.push_back(offset); },
+      file.known_holes());
   return compare_heap(std::move(audit), std::move(allocated), file, std::move(owned), walked);
 }
 

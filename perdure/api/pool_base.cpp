@@ -331,8 +331,6 @@ BackupReport PoolBase::back_up(engine::OpenSnapshot& snapshot, const std::string
   if (&snapshot.file() != &file())
     throw error(failure(Code::invalid, file().path(), "backup() of another pool's snapshot",
                         "one of this pool", "call that pool's backup()"));
-  // The archive knows nothing that the pool may lose.
-  wait_for(snapshot.id());
   std::shared_ptr<backup::Store> store;
   if (!folder.empty())
     store = backup::open_folder(folder, true).value();
@@ -342,9 +340,16 @@ BackupReport PoolBase::back_up(engine::OpenSnapshot& snapshot, const std::string
     throw error(failure(Code::invalid, file().path(), "backup() without a folder",
                         "a folder, or a pool that was opened with Options::archive",
                         "name the folder"));
+  return back_up(snapshot, *store, progress);
+}
+
+BackupReport PoolBase::back_up(engine::OpenSnapshot& snapshot, backup::Store& store,
+                               const pool::StateProgress& progress) {
+  // A backup has nothing that the pool may lose.
+  wait_for(snapshot.id());
   const pool::PoolState state = state_of(snapshot);
   const pool::Header header = file().header_of_clean_close(state.id);
-  return backup::write_base(*store, header, file().file_mode(), backup::unix_nanoseconds(), state,
+  return backup::write_base(store, header, file().file_mode(), backup::unix_nanoseconds(), state,
                             progress)
       .value();
 }

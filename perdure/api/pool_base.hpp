@@ -221,6 +221,9 @@ class PoolBase {
   /// Pool::backup().
   BackupReport back_up(engine::OpenSnapshot& snapshot, const std::string& folder,
                        const std::function<void(std::uint64_t, std::uint64_t)>& progress);
+  /// The same to a store.
+  BackupReport back_up(engine::OpenSnapshot& snapshot, backup::Store& store,
+                       const std::function<void(std::uint64_t, std::uint64_t)>& progress);
   /// Call this at the end of an opening: makes the backup that a new archive begins with.
   void begin_archive();
   /// Whether open_snapshot() would be refused neither for the engine nor for the caller.

@@ -108,6 +108,17 @@ class Snapshot {
     }
   }
 
+  /// As view(f), over data that may be damaged (Pool::checked_view): no read leaves the pool.
+  template <class F>
+  auto checked_view(F&& f) const {
+    return view([&](rtx& tx, const Root& root) {
+      const detail::SnapshotData of = detail::data_of(*snapshot_);
+      detail::CheckedTransaction<rtx> transaction(tx, of.data, of.bytes);
+      rtx checked(transaction);
+      return f(checked, root);
+    });
+  }
+
   /// Audits the heap, walks the root's containers and compares, as Pool::check(): of this state,
   /// exactly, while transactions go on. Of the heap's own structures it audits those of the moment.
   /// Transactions that need a new span of blocks, or a block of a chunk or more, may wait for some

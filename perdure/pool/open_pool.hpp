@@ -122,6 +122,11 @@ class OpenPool {
 
   [[nodiscard]] medium::Medium& medium() noexcept { return *medium_; }
   [[nodiscard]] const medium::Medium& medium() const noexcept { return *medium_; }
+  /// For those that read the data region, or the mapping of it: the medium that knows which pages
+  /// are holes; null where pages that were holes may have become data.
+  [[nodiscard]] const medium::Medium* known_holes() const noexcept {
+    return following() ? nullptr : medium_.get();
+  }
   [[nodiscard]] const Header& header() const noexcept { return header_; }
   /// Between open and start_session: the data region durably holds every transaction with an id up
   /// to `id`. start_session publishes it as the checkpoint id.
