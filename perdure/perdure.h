@@ -77,7 +77,8 @@ typedef enum perdure_code {
   PERDURE_OUT_OF_MEMORY = 14, /* DRAM ran out */
   /* more threads use the library at once than it has slots for, or the system starts none */
   PERDURE_TOO_MANY_THREADS = 15,
-  /* a snapshot's memory was needed: it can't be read any more; or an archive was given up */
+  /* a snapshot's memory was needed: it can't be read any more; an archive was given up; a state that
+   * a writer has overtaken; a wait that was over */
   PERDURE_EXPIRED = 16,
   PERDURE_ABORTED = -1, /* the body asked for a rollback by returning other than 0 */
   /* inside a body only: a conflict, or the log has no space yet; the body should return soon, and
@@ -108,7 +109,7 @@ typedef enum perdure_durability PERDURE_ENUM_BASE {
 enum {
   PERDURE_NO_CREATE = 1,   /* PERDURE_NOT_FOUND if there is no such pool */
   PERDURE_MUST_CREATE = 2, /* PERDURE_EXISTS if there is one */
-  /* views only; several processes may, while none writes */
+  /* views only; any number of processes may, also beside the one that writes (docs/readers.md) */
   PERDURE_OPEN_READ_ONLY = 4,
   /* open an existing pool whatever its root type is: the caller knows it, or reads only counters */
   PERDURE_ANY_LAYOUT = 8,
@@ -405,6 +406,18 @@ int perdure_is_durable(perdure_pool* pool, perdure_id id);
 
 /* Returns the number up to which every transaction is durable; single later ones may be durable. */
 perdure_id perdure_durable_id(perdure_pool* pool);
+
+/* Of a pool that was opened with PERDURE_OPEN_READ_ONLY: views see the newest durable state from now
+ * on. *id, unless NULL, is set to its number: every transaction up to it is in the state, and no
+ * other. Without this call a view sees a state that is 1 ms old at most. Of other pools: sets *id to
+ * the newest transaction's. RETURNS PERDURE_OK, INVALID (inside a body), BUSY (a program has opened
+ * the pool that serves no readers), EXPIRED (another version of the program has changed the pool:
+ * open it again), CORRUPT, IO, CLOSED, OUT_OF_MEMORY. */
+int perdure_refresh(perdure_pool* pool, perdure_id* id);
+
+/* Returns when views see transaction `id`, of this or another process, durable: PERDURE_OK; or after
+ * `milliseconds`: PERDURE_EXPIRED. RETURNS also what perdure_refresh() does. */
+int perdure_wait_for_id(perdure_pool* pool, perdure_id id, uint64_t milliseconds);
 
 /* Calls done(code, arg) once, when `id` is durable (PERDURE_OK) or can't become so: on this thread,
  * before the call returns, if that is known already; otherwise on a thread of the pool's, which

@@ -90,9 +90,8 @@ int run(App& app) {
 }  // namespace
 
 void add_backup(App& app) {
-  auto sub =
-      app.add("backup", "back up a pool, also one in use; only what is new is written",
-              "perdure backup bank.perdure /backups/bank");
+  auto sub = app.add("backup", "back up a pool, also one in use; only what is new is written",
+                     "perdure backup bank.perdure /backups/bank");
   arguments.add_to(sub);
   sub.option("DIR", folder,
              "a folder with this pool's backups, or a new one; -: a tar stream to standard output")

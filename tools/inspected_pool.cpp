@@ -50,10 +50,9 @@ void walk(ErasedTx& tx, ErasedPool& pool, const View& f) {
   inspect::Walker walker(reader, reinterpret_cast<inspect::Address>(file.view()),
                          file.data_bytes());
   const pool::CatalogContents catalog =
-      pool::read_catalog(file.path(), file.header(), file.view(),
-                         [&](void* to, const std::byte* from, std::size_t n) {
-                           checked.read_bytes(to, from, n);
-                         })
+      pool::read_catalog(
+          file.path(), file.header(), file.view(),
+          [&](void* to, const std::byte* from, std::size_t n) { checked.read_bytes(to, from, n); })
           .value();
   const inspect::Source source = inspect::read_source(walker, file.header(), catalog);
   walker.use_records_of(source.tree);

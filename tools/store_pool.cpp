@@ -126,8 +126,7 @@ bool StorePool::created() const { return impl_->pool.file().created(); }
 // ---- rows ---------------------------------------------------------------------------------------
 
 std::optional<StoredRow> StorePool::get(std::string_view key) {
-  return impl_->look(
-      [&](auto& tx, const Store& store) { return find_row(tx, store, key); });
+  return impl_->look([&](auto& tx, const Store& store) { return find_row(tx, store, key); });
 }
 
 bool StorePool::put(std::string_view key, std::string_view bytes) {
@@ -185,8 +184,7 @@ void StorePool::each_row(const std::function<bool(const StoredRow&)>& f) {
 // ---- loading ------------------------------------------------------------------------------------
 
 SourceState StorePool::source() {
-  return impl_->look(
-      [](auto& tx, const Store& store) { return read_source(tx, store.source); });
+  return impl_->look([](auto& tx, const Store& store) { return read_source(tx, store.source); });
 }
 
 void StorePool::begin_source(const SourceState& state) {
@@ -263,8 +261,7 @@ Json StorePool::check(bool& problems) {
   const CheckReport report = impl_->state ? impl_->state->check() : impl_->pool.check();
   std::vector<std::string> found = report.problems;
   if (found.empty()) {
-    auto more = impl_->look(
-        [](auto& tx, const Store& store) { return audit_store(tx, store); });
+    auto more = impl_->look([](auto& tx, const Store& store) { return audit_store(tx, store); });
     found.insert(found.end(), more.begin(), more.end());
   }
   Json j;

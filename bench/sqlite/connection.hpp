@@ -94,6 +94,12 @@ class Statement {
   [[nodiscard]] std::int64_t number(int column) const {
     return sqlite3_column_int64(statement_, column);
   }
+  /// A column's bytes, until the next row.
+  [[nodiscard]] std::string_view bytes(int column) const {
+    const void* const bytes = sqlite3_column_blob(statement_, column);
+    return {static_cast<const char*>(bytes),
+            static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+  }
   /// A column's text or bytes.
   [[nodiscard]] std::string text(int column) const {
     const auto* const bytes =

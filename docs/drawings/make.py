@@ -7,10 +7,9 @@
   make.py --print NAME    prints the source of a drawing, as dot reads it
 
 `layers` is made from the table that the test `layering` holds the tree to
-(tests/layering/check_layers.py), `commit`, `checkpoint`, `snapshot` and `backup` from the dot files
-here. Versions of graphviz, and the fonts that are installed, place things differently, so an SVG
-carries the hash of its source; --check compares the hash, and the words in the drawing where
-graphviz is installed.
+(tests/layering/check_layers.py), the others from the dot files here. Versions of graphviz, and the
+fonts that are installed, place things differently, so an SVG carries the hash of its source;
+--check compares the hash, and the words in the drawing where graphviz is installed.
 """
 import argparse
 import hashlib
@@ -25,7 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests/layering"))
 import check_layers  # noqa: E402
 
-DRAWINGS = ("layers", "commit", "checkpoint", "snapshot", "backup")
+DRAWINGS = ("layers", "commit", "checkpoint", "snapshot", "backup", "readers")
 MADE = re.compile(r"<!-- source sha256:([0-9a-f]{64}) -->\n")
 WORDS = re.compile(r"<text [^>]*>(.*?)</text>", re.S)
 

@@ -461,6 +461,26 @@ perdure_id perdure_durable_id(perdure_pool* pool) {
   return inherited(pool) ? 0 : pool->impl->durable_id();
 }
 
+int perdure_refresh(perdure_pool* pool, perdure_id* id) {
+  if (id != nullptr) *id = PERDURE_NO_ID;
+  if (inherited(pool)) return refuse_inherited();
+  return guarded([&] {
+    const std::uint64_t seen = pool->impl->refresh();
+    if (id != nullptr) *id = seen;
+    return PERDURE_OK;
+  });
+}
+
+int perdure_wait_for_id(perdure_pool* pool, perdure_id id, uint64_t milliseconds) {
+  if (inherited(pool)) return refuse_inherited();
+  constexpr std::uint64_t most = 1000ULL * 60 * 60 * 24 * 365;
+  return guarded([&]() -> int {
+    if (pool->impl->wait_for(id, std::chrono::milliseconds(std::min(milliseconds, most))))
+      return PERDURE_OK;
+    return fail(PERDURE_EXPIRED, "perdure_wait_for_id: the transaction was not seen in time");
+  });
+}
+
 int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg),
                          void* arg) {
   return guarded([&] {

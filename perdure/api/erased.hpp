@@ -84,7 +84,8 @@ class ErasedPool : private PoolBase {
   [[nodiscard]] Result<std::shared_ptr<engine::OpenSnapshot>> snapshot(Durability durability);
   [[nodiscard]] Stats stats() { return running_->stats(); }
   /// The open file; the instance's name, a null-terminated literal.
-  using PoolBase::back_up, PoolBase::file, PoolBase::engine_name;
+  using PoolBase::back_up, PoolBase::file, PoolBase::engine_name, PoolBase::refresh,
+      PoolBase::wait_for;
 
  private:
   ErasedPool() = default;

@@ -226,8 +226,7 @@ Status attach(const std::string& path, const Options& options, const EngineInfo&
               const RootType& root, Opened& opened) {
   engine::follow::Follower& follower = *opened.config.follower;
   const auto read = [&](pool::CatalogContents& contents) {
-    auto catalog =
-        pool::read_catalog(path, opened.file->header(), opened.file->view());
+    auto catalog = pool::read_catalog(path, opened.file->header(), opened.file->view());
     if (!catalog.ok()) return catalog.status();
     contents = std::move(*catalog);
     opened.file->set_root(contents.root_offset, contents.root_bytes);

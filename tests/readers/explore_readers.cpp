@@ -179,9 +179,8 @@ int run(double minutes, std::uint64_t seed, const std::string& folder) {
       test::open_bank(pool);
     }
     const auto start = [&](bool writes) {
-      return std::make_unique<Process>([&, own = random()](Line&) {
-        writes ? write(path, how, own) : read(path, how, own);
-      });
+      return std::make_unique<Process>(
+          [&, own = random()](Line&) { writes ? write(path, how, own) : read(path, how, own); });
     };
     auto writer = start(true);
     std::vector<std::unique_ptr<Process>> readers;
@@ -216,12 +215,13 @@ int run(double minutes, std::uint64_t seed, const std::string& folder) {
       return 1;
     }
   }
-  fmt::print("seed {}: {} rounds, {} transactions, {} states read, {} held, {} checks, {} kills, "
-             "{} stops; attached {} times, overtaken {} times; checkpoints waited {} times, {} of "
-             "them in vain; none wrong\n",
-             seed, round, shared->writes.load(), shared->states.load(), shared->holds.load(),
-             shared->checks.load(), killed, stopped, shared->attached.load(),
-             shared->overtaken.load(), shared->waits.load(), shared->expelled.load());
+  fmt::print(
+      "seed {}: {} rounds, {} transactions, {} states read, {} held, {} checks, {} kills, "
+      "{} stops; attached {} times, overtaken {} times; checkpoints waited {} times, {} of "
+      "them in vain; none wrong\n",
+      seed, round, shared->writes.load(), shared->states.load(), shared->holds.load(),
+      shared->checks.load(), killed, stopped, shared->attached.load(), shared->overtaken.load(),
+      shared->waits.load(), shared->expelled.load());
   return shared->states == 0 || shared->writes == 0 ? 1 : 0;
 }
 

@@ -51,6 +51,7 @@ class Readers : public testing::TestWithParam<How> {
     o.durability = GetParam().durability;
     o.creation.log_size = 1 << 20;
     o.creation.threads = 2;
+    o.readers.writer_patience = patience_;
     return o;
   }
   [[nodiscard]] BankPool reader() const { return BankPool::open(path_, options(true)); }
@@ -106,6 +107,7 @@ class Readers : public testing::TestWithParam<How> {
 
   std::filesystem::path folder_;
   std::string path_;
+  std::chrono::milliseconds patience_{50};
 };
 
 TEST_P(Readers, SeesEachTransaction) {
@@ -148,6 +150,36 @@ TEST_P(Readers, SeesWholeStatesBesideAWriter) {
   std::printf("%llu transactions, %llu records read, attached %llu times, overtaken %llu times\n",
               (unsigned long long)done, (unsigned long long)stats.followed_records,
               (unsigned long long)stats.attached, (unsigned long long)stats.overtaken);
+}
+
+// No checkpoint waits: the reader is overtaken again and again, and never shows a mixture.
+TEST_P(Readers, SeesWholeStatesWhereNobodyWaits) {
+  patience_ = 0ms;
+  const auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(open_it));
+  auto pool = reader();
+  ASSERT_EQ(0U, writer->ask(run));
+  std::uint64_t last = 0, seen = 0, expired = 0;
+  const auto end = std::chrono::steady_clock::now() + 3s;
+  while (std::chrono::steady_clock::now() < end) try {
+      const std::uint64_t now = changes_in(pool);
+      EXPECT_GE(now, last);
+      last = now;
+      ++seen;
+      const Snapshot<Bank> held = pool.snapshot();
+      for (int i = 0; i < 20; ++i) {
+        std::uint64_t changes = 0;
+        std::string wrong;
+        held.view([&](rtx& tx, const Bank& bank) { wrong = test::wrong_with(tx, bank, changes); });
+        ASSERT_EQ("", wrong);
+      }
+    } catch (const error& e) {
+      EXPECT_TRUE(e.code() == Code::expired || e.code() == Code::busy) << e.what();
+      ++expired;
+    }
+  EXPECT_NE(0U, seen);
+  EXPECT_NE(0U, expired + pool.stats().overtaken);
+  (void)writer->ask(0);
 }
 
 // While a view is open, the log is lapped and the data region changes.

@@ -181,6 +181,7 @@ Status Follower::apply_dead_log(const pool::Header& h) {
 // FOLLOW-4: records up to this id may be shown.
 std::uint64_t Follower::limit() const noexcept {
   // Acquire: pairs with LogWriter's store: the record is in the file.
+  // mutant: follower-shows-durable-only
   return strict_ || !live_ ? no_limit : file_.told().durable_id.load(std::memory_order_acquire);
 }
 
@@ -261,6 +262,7 @@ Status Follower::make_durable() {
 // When nobody reads. The state may be wrong afterwards (right()): it is then read anew.
 Status Follower::apply_ahead() {
   if (copied_ == applied_.load(std::memory_order_relaxed)) return {};
+  // mutant: follower-makes-durable
   if (Status s = make_records_durable(); !s.ok()) return s;
   bool whole = !pending_.dropped;
   for (const Ahead::Record& r : pending_.records)
@@ -282,6 +284,7 @@ void Follower::show_position() noexcept {
 
 void Follower::give_back() {
   // Acquire: pairs with the writer's store at a checkpoint's end: the data region has it.
+  // mutant: follower-gives-back-known-pages
   const std::uint64_t up_to = std::min(file_.told().checkpoint_id.load(std::memory_order_acquire),
                                        applied_.load(std::memory_order_relaxed));
   if (!live_ || up_to <= given_back_) return;
@@ -446,6 +449,7 @@ void Follower::work() {
       const std::lock_guard reading(reading_);
       if (right() && live_) {
         // What fails here is found again, and reported, by the next one that moves on.
+        // mutant: follower-copies-in-time-ahead
         if (read_ahead().ok() && right()) {
           good_until_.store(copied_, std::memory_order_release);
           show_position();

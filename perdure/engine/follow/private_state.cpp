@@ -181,7 +181,6 @@ void PrivateState::give_back(std::uint64_t up_to) noexcept {
     auto j = i + 1;
     while (j != private_.end() && *j == *(j - 1) + 1) ++j;
     const std::uint64_t n = static_cast<std::uint64_t>(j - i);
-    // mutant: follower-gives-back-known-pages
     if (::madvise(file_.view() + *i * page_bytes, n * page_bytes, MADV_DONTNEED) == 0)
       std::fill(last_ + *i, last_ + *i + n, 0);
     i = j;

@@ -219,7 +219,9 @@ class Checkpoint {
     in_directory_ = false;
   }
   void write(const Batch& batch) {
-    if (gate_ != nullptr) gate_->pass(batch.newest);  // READER-1
+    // READER-1
+    // mutant: checkpoint-tells-readers
+    if (gate_ != nullptr) gate_->pass(batch.newest);
     const std::uint64_t data = medium_.log_bytes();
     for (std::size_t i = 0; i < batch.offsets.size();) {
       std::size_t j = i + 1;  // neighbouring lines are written in one call

@@ -16,6 +16,7 @@ from .copies import COPIES
 from .flush_all import FLUSH_ALL
 from .mutant import Mutant
 from .orders import ORDERS
+from .readers import READERS
 from .recovery import CHECKS, SESSIONS
 from .rewind import REWIND
 from .rewind_lists import LISTS
@@ -31,6 +32,7 @@ MUTANTS = (
     + ORDERS
     + SNAPSHOTS
     + BACKUP
+    + READERS
     + CALLERS
     + LISTS
     + REWIND
