@@ -238,6 +238,9 @@ Status attach(const std::string& path, const Options& options, const EngineInfo&
     if (Status s = follower.attach(); !s.ok()) return s;
     pool::CatalogContents catalog;
     Status s = read(catalog);
+    if (!follower.right() && tries == most_tries && s.ok())
+      return failure(Code::busy, path, "a pool whose writer is always ahead of this process", {},
+                     "try again, or give the writer a larger ReaderOptions::writer_patience");
     if (follower.right() || tries == most_tries) {
       if (s.ok()) keep_layout(follower, *opened.file, catalog);
       opened.recovery.last_id = follower.id();
@@ -419,8 +422,10 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
     if (!archive) return archive.status();
     opened.archive = std::move(*archive);
   }
-  const bool following = opened.file->following();
-  if (following) {
+  if (opened.file->following()) {
+    if (!options.trace.empty())
+      return failure(Code::invalid, path, "Options::trace for a pool that is read beside a writer",
+                     "a pool that this process writes", "leave it empty");
     opened.config.follower =
         std::make_shared<engine::follow::Follower>(*opened.file, options.readers);
     if (Status s = attach(path, options, *chosen, root, opened); !s.ok()) return s;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -113,7 +114,7 @@ CloseReport PoolBase::close() {
   return report;
 }
 
-std::uint64_t PoolBase::refresh() {
+std::uint64_t PoolBase::refresh_within(std::optional<std::chrono::milliseconds> patience) {
   running_->must_be_own();
   must_be_outside(*running_, "refresh()");
   base::ensure_thread_slot().or_throw();
@@ -121,17 +122,21 @@ std::uint64_t PoolBase::refresh() {
     if (const std::uint32_t state = running_->state() & ~engine::EngineBase::read_only_bit;
         state != 0)
       throw error(failure(Code::closed, file().path(), "refresh() of a pool that is closed"));
-    return follower->refresh();
+    return patience ? follower->refresh(*patience) : follower->refresh();
   }
   return running_->stats().last_id;
 }
+
+std::uint64_t PoolBase::refresh() { return refresh_within({}); }
 
 bool PoolBase::wait_for(std::uint64_t id, std::chrono::milliseconds timeout) {
   using std::chrono::steady_clock;
   const auto end = steady_clock::now() + timeout;
   std::chrono::microseconds nap(100);
   for (;;) {
-    const std::uint64_t seen = refresh();
+    using std::chrono::milliseconds;
+    const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
+    const std::uint64_t seen = refresh_within(std::max(left, milliseconds(0)));
     if (seen >= id && (running_->follower() != nullptr || running_->is_durable(id))) return true;
     if (steady_clock::now() >= end) return false;
     std::this_thread::sleep_for(nap);

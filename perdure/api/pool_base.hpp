@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -214,6 +215,8 @@ class PoolBase {
   void move_root(std::byte* root, std::uint64_t bytes);
   /// Returns when transaction `id` is durable; throws where it can't become so.
   void wait_for(std::uint64_t id) { running_->wait_durable(id).or_throw(); }
+  /// refresh() that waits so long; nothing: as ReaderOptions::patience says.
+  std::uint64_t refresh_within(std::optional<std::chrono::milliseconds> patience);
   /// Opens a snapshot, and waits for its durability unless that is `async`. Throws as
   /// Pool::snapshot().
   [[nodiscard]] std::shared_ptr<engine::OpenSnapshot> open_snapshot(Durability durability);

@@ -112,7 +112,8 @@ void EngineBase::refuse() const {
 }
 
 void EngineBase::fill(Stats& stats) const {
-  const auto& header = file.header();
+  // A follower's header changes when it attaches anew.
+  const pool::Header header = file.following() ? file.header_now() : file.header();
   stats.engine = name_of(header);
   for (const ThreadCounters& r : rows) {
     stats.commits += r.commits.load(std::memory_order_relaxed);

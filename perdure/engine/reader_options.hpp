@@ -21,7 +21,7 @@ struct ReaderOptions {
   std::chrono::microseconds staleness{1000};
   /// Reading: how long a call waits where the state has to be read anew: while another process
   /// opens the pool, or while other threads of this one are in long views.
-  std::chrono::milliseconds patience{5000};
+  std::chrono::milliseconds patience{2000};
   /// Reading: bytes of records that are kept in memory while a view is open, to move on from its
   /// state; beyond them the next state is read anew.
   std::uint64_t memory = std::uint64_t{64} << 20;

@@ -50,6 +50,10 @@ Result<ChosenHeader> choose_header(const std::string& path, const Header* a, con
 /// Reads the header of an open file or /dev/dax device and checks it against the file's length.
 Result<ChosenHeader> read_header(const std::string& path, int fd);
 
+/// The same of a file whose header another process may be writing: it tries again where it finds
+/// both copies torn.
+Result<ChosenHeader> read_header_beside(const std::string& path, int fd);
+
 /// The same from a medium (its log range holds both copies).
 Result<ChosenHeader> read_header(const medium::Medium& medium);
 

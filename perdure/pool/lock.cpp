@@ -220,6 +220,16 @@ Result<bool> FileLock::other_has(Range range, short against) const noexcept {
   return bytes.l_type != F_UNLCK;
 }
 
+void FileLock::mark(Range range, bool on) noexcept {
+  if (!held()) return;
+  struct flock bytes = {};
+  bytes.l_type = on ? F_WRLCK : F_UNLCK;
+  bytes.l_whence = SEEK_SET;
+  bytes.l_start = range.from;
+  bytes.l_len = range.bytes;
+  (void)::fcntl(fd_, F_OFD_SETLK, &bytes);
+}
+
 void FileLock::show_position(std::uint64_t id) noexcept {
   if (!held() || id == position_) return;
   const std::uint64_t before = std::exchange(position_, id);

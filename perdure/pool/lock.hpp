@@ -8,7 +8,8 @@
 // below 2^62, where everything of a pool is. A follower locks the byte at 2^62, for reading: it
 // keeps no writer away, and writers can see that there is one. While it reads, it also locks a byte
 // behind that, whose number says how far it has read; it needs no permission to write the file for
-// that, and when it dies the kernel drops the lock. Builds that know no followers lock
+// that, and when it dies the kernel drops the lock. A writer that serves followers locks another such
+// byte, and one that has closed its pool, but not its file, a third. Builds that know no followers lock
 // the whole file, so they and followers exclude each other. Within the process it is a registry by
 // device and inode: one opening a process. A forked child closes its copies of the descriptors
 // before fork() returns there, so that a child that outlives its parent doesn't keep the pool busy.
@@ -57,6 +58,13 @@ class FileLock {
   [[nodiscard]] Status look_at(const char* path, bool& is_it) const noexcept;
   /// Whether another process has it open for writing. Error: the system can't tell.
   [[nodiscard]] Result<bool> has_writer() const noexcept { return other_has(writers, F_RDLCK); }
+  /// Writers: followers may follow the session from now on, or no more; the pool is closed, and this
+  /// process changes it no more. Where the system refuses it, followers see neither.
+  void serve(bool serves) noexcept { mark(serving, serves); }
+  void closed(bool closed) noexcept { mark(was_closed, closed); }
+  /// Whether another process serves followers; whether its pool is closed.
+  [[nodiscard]] Result<bool> is_served() const noexcept { return other_has(serving, F_RDLCK); }
+  [[nodiscard]] Result<bool> is_closed() const noexcept { return other_has(was_closed, F_RDLCK); }
   /// Whether another process follows it.
   [[nodiscard]] Result<bool> has_followers() const noexcept {
     return other_has(followers, F_WRLCK);
@@ -80,8 +88,12 @@ class FileLock {
   };
   static constexpr Range writers{0, std::int64_t{1} << 62}, followers{std::int64_t{1} << 62, 1};
   static constexpr std::int64_t positions = followers.from + followers.bytes;  // that of id 0
+  // Ids are below 2^48.
+  static constexpr Range serving{followers.from + (std::int64_t{1} << 60), 1},
+      was_closed{serving.from + 1, 1};
   static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
   [[nodiscard]] Result<bool> other_has(Range range, short against) const noexcept;
+  void mark(Range range, bool on) noexcept;
 
   std::uint64_t id_ = 0;  // in the registry; never used twice, not even in a forked child
   int fd_ = -1;

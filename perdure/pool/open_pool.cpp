@@ -38,7 +38,7 @@ bool follows_pool(const OpenFile& how) {
   struct stat st = {};
   bool follows = false;
   if (::fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-    const auto chosen = read_header(how.path, fd);
+    const auto chosen = read_header_beside(how.path, fd);
     follows = chosen.ok() && how.may_follow(chosen->header);
   }
   ::close(fd);
@@ -130,8 +130,12 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open(const OpenFile& how, const Iden
     pool->created_ = true;
   }
 
-  auto chosen = read_header(how.path, pool->lock_.fd());
+  auto chosen = follows ? read_header_beside(how.path, pool->lock_.fd())
+                        : read_header(how.path, pool->lock_.fd());
   if (!chosen.ok()) return chosen.status();
+  if (follows && !how.may_follow(chosen->header))
+    return failure(Code::busy, how.path, "a file that another pool has replaced", {},
+                   "open it again");
   pool->header_ = chosen->header;
   pool->write_b_first_ = chosen->write_b_first;
   // The features come first: one of them may change the meaning of everything else.
@@ -167,8 +171,10 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open(const OpenFile& how, const Iden
                    "open it again");
   pool->medium_ = std::move(*medium);
   pool->tells_readers_ = !how.read_only && pool->medium_->can_give_back();
-  if (follows)
+  if (follows) {
+    pool->may_follow_ = how.may_follow;
     if (Status s = pool->map_reader_words(); !s.ok()) return s;
+  }
   auto opened = finish_open(std::move(pool), who);
   if (opened.ok()) (*opened)->keep();
   return opened;

@@ -209,12 +209,12 @@ class OpenPool {
   /// before recovery. It stores nothing where nobody reads and no session has served readers.
   Status hold_readers();
   /// Gives the words their block, so that reader_words() has them; where a pool has none, it does
-  /// nothing. Call it before the session's engine is made, if the engine keeps them.
+  /// nothing. Call it before the session's engine is made, if and only if the engine keeps them.
   Status make_reader_words();
   /// The words that an engine keeps up to date; null: nobody can read beside it.
-  [[nodiscard]] ReaderWords* reader_words() noexcept { return words_; }
-  /// From now on readers may follow the session: the data region changes as the log tells, and the
-  /// engine keeps the words.
+  [[nodiscard]] ReaderWords* reader_words() noexcept { return kept_; }
+  /// From now on readers may follow the session: the data region changes as the log tells. It does
+  /// nothing where the engine keeps no words.
   void serve_readers() noexcept;
 
   // The readers' side: a pool that follows another process's.
@@ -224,8 +224,15 @@ class OpenPool {
   [[nodiscard]] bool following() const noexcept { return followed_ != nullptr; }
   /// What the writer tells. REQUIRES: following().
   [[nodiscard]] const ReaderWords& told() const noexcept { return *followed_; }
-  /// Whether another process has the pool open for writing.
-  [[nodiscard]] Result<bool> has_writer() const { return lock_.has_writer(); }
+  /// What another process does with the pool.
+  enum class Writer : std::uint8_t {
+    none,    ///< nobody has it open for writing; a writer that comes will call hold_readers()
+    serves,  ///< it tells readers what they need
+    silent   ///< it does not: it is opening the pool, or its engine or its build can't
+  };
+  [[nodiscard]] Result<Writer> writer() const;
+  /// Whether the path names this file still.
+  [[nodiscard]] bool is_at_path() const noexcept;
   /// The other processes that have the file open, for messages.
   [[nodiscard]] std::string others() const { return lock_.others(); }
   /// The header that the file has now. While it is being written, `corrupt` may be the answer: ask
@@ -281,6 +288,7 @@ class OpenPool {
                                                        const Identity& who);
   Status plan_raise(const OpenFile& how);
   Status map_reader_words();
+  Status allocate_reader_words();
   void unmap_reader_words() noexcept;
   void end_serving() noexcept;
   Status with_feature(Feature feature, const std::function<void(Header&)>& change);
@@ -303,7 +311,8 @@ class OpenPool {
   ViewPolicy policy_ = ViewPolicy::none;
   bool paged_ = false;
   void remove_file() noexcept;
-  ReaderWords* words_ = nullptr;           // a writer's
+  ReaderWords* words_ = nullptr;           // a writer's, where they have their block
+  ReaderWords* kept_ = nullptr;            // the same, if the engine keeps them
   const ReaderWords* followed_ = nullptr;  // a follower's; it begins a page of its own mapping
   std::uint64_t followed_bytes_ = 0;       // of the data region, in a follower's mapping
   bool tells_readers_ = false;             // a writer's: the file can have reader words
@@ -313,6 +322,7 @@ class OpenPool {
   std::string layout_, field_names_;  ///< Identity's
   bool said_ = false;                 ///< whether has_this_layout() was called
   std::function<Status()> header_changed_;
+  std::function<bool(const Header&)> may_follow_;
 };
 
 }  // namespace perdure::pool

@@ -5,9 +5,10 @@
 // read the pool's file can read them, and nothing else has to be shared.
 //
 // They are stored to the mapped file and never made durable: they say something about processes
-// that run now, and after a power cut they may have any value. Nothing that recovery, an opening
-// for writing, or a check does depends on them. Pools on a device, and pools on a medium of the
-// caller, have none.
+// that run now, and after a power cut they may have any value. So a reader believes them only while
+// the writer holds the lock that says that it serves readers (FileLock), and nothing that recovery,
+// an opening for writing, or a check does depends on them. Pools on a device, and pools on a medium
+// of the caller, have none.
 //   READER-1 `home_clock` is at least the id of every transaction of which the data region shows an
 //            effect. It is raised before the data region changes.
 //   READER-2 `sequence` has another value, or is odd, from before the data region changes in a way
@@ -27,8 +28,6 @@ inline constexpr std::uint64_t reader_words_offset = 64;
 struct ReaderWords {
   /// READER-2. Odd: the data region is changing.
   std::atomic<std::uint64_t> sequence;
-  /// The header's epoch while a session serves readers; otherwise 0.
-  std::atomic<std::uint64_t> epoch;
   std::atomic<std::uint64_t> home_clock;  ///< READER-1
   /// Pipelined order: every transaction up to this id is durable. Strict order: 0.
   std::atomic<std::uint64_t> durable_id;

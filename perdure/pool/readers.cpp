@@ -19,7 +19,9 @@ namespace {
 constexpr std::uint64_t page = 4096;
 
 Status cannot_map(const std::string& path, std::uint64_t bytes, int err) {
-  return system_failure(path, "mmap of " + std::to_string(bytes) + " bytes", err);
+  return system_failure(path, "mmap of " + std::to_string(bytes) + " bytes", err,
+                        "give the process more address space, or open the pool with "
+                        "ReaderOptions::beside_writer = false while nobody writes it");
 }
 
 Status expired(const std::string& path, const char* what) {
@@ -28,7 +30,7 @@ Status expired(const std::string& path, const char* what) {
 
 }  // namespace
 
-Status OpenPool::make_reader_words() {
+Status OpenPool::allocate_reader_words() {
   if (!tells_readers_ || words_ != nullptr) return {};
   // ALLOC-1: a store to a hole is a SIGBUS when the disk is full.
   if (Status s = medium_->allocate(medium_->log_bytes(), page); !s.ok()) return s;
@@ -37,18 +39,22 @@ Status OpenPool::make_reader_words() {
   return {};
 }
 
+Status OpenPool::make_reader_words() {
+  if (Status s = allocate_reader_words(); !s.ok()) return s;
+  kept_ = words_;
+  return {};
+}
+
 Status OpenPool::hold_readers() {
   if (!tells_readers_) return {};
-  const auto followed = lock_.has_followers();
-  if (!followed.ok()) return followed.status();
-  const auto& words = *reinterpret_cast<const ReaderWords*>(medium_->data() + reader_words_offset);
-  // Relaxed: nobody else writes them, and this process has just got the lock.
-  if (!*followed && words.epoch.load(std::memory_order_relaxed) == 0) return {};
-  if (Status s = make_reader_words(); !s.ok()) return s;
+  lock_.closed(false);
   // Dekker's pattern, over the locks: a reader has its lock before it looks for a writer, and this
   // process has the writer's lock before it looks for readers. So a reader that is not seen here
-  // sees the writer, and finds that it serves nobody.
-  words_->epoch.store(0, std::memory_order_seq_cst);
+  // sees the writer, and that it does not serve.
+  const auto followed = lock_.has_followers();
+  if (!followed.ok()) return followed.status();
+  if (!*followed) return {};
+  if (Status s = allocate_reader_words(); !s.ok()) return s;
   // READER-2. Pairs with the reader's acquire of the sequence, behind its load of the data.
   // mutant: opening-tells-readers
   words_->sequence.store((words_->sequence.load(std::memory_order_relaxed) + 2) | 1,
@@ -57,16 +63,17 @@ Status OpenPool::hold_readers() {
 }
 
 void OpenPool::serve_readers() noexcept {
-  if (words_ == nullptr) return;
-  const std::uint64_t sequence = words_->sequence.load(std::memory_order_relaxed);
-  words_->sequence.store((sequence + 1) & ~std::uint64_t{1}, std::memory_order_release);
-  // Pairs with the reader's acquire: it sees the words that the session has stored.
-  words_->epoch.store(header_.epoch, std::memory_order_release);
+  if (kept_ == nullptr) return;
+  // Even, and another one: whoever attached before this session attaches anew.
+  kept_->sequence.store((kept_->sequence.load(std::memory_order_relaxed) + 2) & ~std::uint64_t{1},
+                        std::memory_order_seq_cst);
+  lock_.serve(true);
 }
 
-// What a session leaves in the file is what every other one leaves, as far as that is possible.
+// The pool is as it will be until somebody opens it.
 void OpenPool::end_serving() noexcept {
-  if (words_ != nullptr) words_->epoch.store(0, std::memory_order_release);
+  lock_.serve(false);
+  lock_.closed(true);
 }
 
 Status OpenPool::map_reader_words() {
@@ -85,8 +92,23 @@ void OpenPool::unmap_reader_words() noexcept {
   followed_ = nullptr;
 }
 
+Result<OpenPool::Writer> OpenPool::writer() const {
+  const auto has = lock_.has_writer();
+  if (!has.ok()) return has.status();
+  if (!*has) return Writer::none;
+  const auto served = lock_.is_served(), closed = lock_.is_closed();
+  if (!served.ok()) return served.status();
+  if (!closed.ok()) return closed.status();
+  return *closed ? Writer::none : *served ? Writer::serves : Writer::silent;
+}
+
+bool OpenPool::is_at_path() const noexcept {
+  bool is_it = false;
+  return !lock_.look_at(path_.c_str(), is_it).ok() || is_it;
+}
+
 Result<Header> OpenPool::newest_header() const {
-  auto chosen = read_header(path_, lock_.fd());
+  auto chosen = read_header_beside(path_, lock_.fd());
   if (!chosen.ok()) return chosen.status();
   return chosen->header;
 }
@@ -97,6 +119,8 @@ Status OpenPool::follow_from(const Header& header) {
       header.base != header_.base || header.log_bytes != header_.log_bytes ||
       engine_name(header) != engine_name(header_))
     return expired(path_, "a file that has become another pool");
+  if (may_follow_ && !may_follow_(header))
+    return expired(path_, "a pool that an engine has written that serves no readers");
   if (header.root_offset != header_.root_offset || header.root_bytes != header_.root_bytes)
     return expired(path_, "a pool that got a catalog meanwhile");
   if (space_ && Directory(header).max_data_bytes() > Directory(header_).max_data_bytes())

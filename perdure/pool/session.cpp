@@ -251,11 +251,12 @@ std::uint32_t OpenPool::file_mode() const noexcept {
 }
 
 Status OpenPool::close_clean(std::uint64_t id) {
-  end_serving();
-  return publish([&](Header& h) {
+  Status s = publish([&](Header& h) {
     say_clean(h, id);
     if (heap_) h.heap_used = heap_->used_bytes();
   });
+  if (s.ok()) end_serving();
+  return s;
 }
 
 }  // namespace perdure::pool

@@ -147,13 +147,16 @@ Result<TrimReport> OpenPool::trim(bool dry_run) {
     return report;
   }
   if (plan.runs.empty()) return report;
-  if (auto followed = lock_.has_followers(); followed.code() == Code::ok && lock_.held()) {
-    // A reader that touches a page behind the file's new end would be killed.
-    if (followed.value())
-      return failure(
-          Code::busy, path_,
-          (lock_.others().empty() ? "another process" : lock_.others()) + " reads the pool",
-          "no reader", "end it, or let the program that has the pool call Pool::trim()");
+  // A reader that touches a page behind the file's new end would be killed. One that comes now finds
+  // a writer that does not serve.
+  lock_.closed(false);
+  const auto followed = lock_.has_followers();
+  if (!followed.ok()) return followed.status();
+  if (*followed) {
+    return failure(
+        Code::busy, path_,
+        (lock_.others().empty() ? "another process" : lock_.others()) + " reads the pool",
+        "no reader", "end it, or let the program that has the pool call Pool::trim()");
   }
 
   // TRIM-1: both happen before the first hole.

@@ -20,8 +20,16 @@ Result<std::uint64_t> OpenPool::give_back(const std::vector<ChunkRange>& runs) {
   Status failed;
   // READER-2: a reader at an earlier state may need what lies in these chunks, and no record says
   // that it goes. Pairs with the reader's acquire of the sequence, behind its load of the data.
-  // mutant: trim-tells-readers
-  if (words_ != nullptr) words_->sequence.fetch_add(1, std::memory_order_seq_cst);
+  struct Changing {
+    std::atomic<std::uint64_t>* sequence;
+    explicit Changing(ReaderWords* words) : sequence(words ? &words->sequence : nullptr) {
+      // mutant: trim-tells-readers
+      if (sequence != nullptr) sequence->fetch_add(1, std::memory_order_seq_cst);
+    }
+    ~Changing() {
+      if (sequence != nullptr) sequence->fetch_add(1, std::memory_order_release);
+    }
+  } const changing(kept_);
   for (const ChunkRange& run : runs) {
     const std::uint64_t offset = run.first * chunk_bytes, n = run.count * chunk_bytes;
     const std::lock_guard guard(grow_mutex_);
@@ -40,7 +48,6 @@ Result<std::uint64_t> OpenPool::give_back(const std::vector<ChunkRange>& runs) {
   // could leave zeros in place of what it stored. If a run failed, the holes of the runs before it
   // are made durable here, too.
   if (Status s = medium_->flush_all(); !s.ok()) return s;
-  if (words_ != nullptr) words_->sequence.fetch_add(1, std::memory_order_release);
   if (!failed.ok()) return failed;
   return bytes;
 }

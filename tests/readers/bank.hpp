@@ -21,6 +21,12 @@ struct Bank {
   p<std::uint64_t> texts;                // entries of `text`
 };
 using BankPool = Pool<Bank>;
+/// Version 2 of it.
+struct NewerBank {
+  map<std::uint64_t, std::uint64_t> account;
+  map<std::uint64_t, std::string> text;
+  p<std::uint64_t> changes, texts, more;
+};
 
 inline std::string text_of(std::uint64_t n) {
   return std::string(n * 37 % 7000, static_cast<char>('a' + n % 26));

@@ -113,6 +113,26 @@ void read(const std::string& path, const How& how, std::uint64_t seed) {
     auto opened = BankPool::try_open(path, options(how, true));
     if (opened.code() == Code::busy) continue;  // the writer is opening it
     auto& pool = opened.value();
+    // Another thread of the process moves on meanwhile, as far as it may.
+    std::atomic<bool> stop{false};
+    std::thread other([&, own = random()] {
+      std::mt19937_64 other_random(own);
+      std::uint64_t newest = 0;
+      while (!stop) try {
+          std::uint64_t changes = 0;
+          std::string wrong;
+          if (other_random() % 4 == 0) (void)pool.refresh();
+          pool.view(
+              [&](rtx& tx, const Bank& bank) { wrong = test::wrong_with(tx, bank, changes); });
+          if (!wrong.empty()) found("another thread saw " + wrong);
+          if (changes < newest) found("another thread saw an older state");
+          newest = changes;
+          ++shared->states;
+          std::this_thread::sleep_for(std::chrono::microseconds(other_random() % 3000));
+        } catch (const error& e) {
+          if (e.code() != Code::expired && e.code() != Code::busy) found(e.what());
+        }
+    });
     const auto end = Clock::now() + std::chrono::milliseconds(random() % 4000);
     while (Clock::now() < end) try {
         std::uint64_t changes = 0;
@@ -155,6 +175,8 @@ void read(const std::string& path, const How& how, std::uint64_t seed) {
         // The writer was ahead, or is opening the pool.
         if (e.code() != Code::expired && e.code() != Code::busy) found(e.what());
       }
+    stop = true;
+    other.join();
     const Stats stats = pool.stats();
     shared->overtaken += stats.overtaken, shared->attached += stats.attached;
   }

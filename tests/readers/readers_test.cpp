@@ -5,7 +5,10 @@
 // sessions of the writer.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -279,6 +282,126 @@ TEST_P(Readers, FollowsThroughATrim) {
       EXPECT_TRUE(report.ok()) << report.problems.front();
     }
   }
+}
+
+// Version 2 of the program takes the pool over, while version 1 reads it.
+TEST_P(Readers, EndsWhenTheLayoutChanges) {
+  const auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(open_it));
+  (void)writer->ask(step);
+  auto pool = reader();
+  EXPECT_EQ(1U, changes_in(pool));
+  ASSERT_EQ(0U, writer->ask(close_it));
+  const Process newer([this](Line& line) {
+    auto own = Pool<test::NewerBank>::open(path_, options(false));
+    own.update([](tx& tx, test::NewerBank& bank) { tx(bank.more) = 1; });
+    for (std::uint64_t n = 0; line.receive(n);) line.send(0);
+  });
+  // Not once, and never again after that.
+  EXPECT_TRUE(test::comes([&] {
+    try {
+      EXPECT_EQ(1U, changes_in(pool));
+      return false;
+    } catch (const error& e) {
+      return e.code() == Code::expired;
+    }
+  }));
+  for (int i = 0; i < 3; ++i) EXPECT_THROW(pool.view([](rtx&, const Bank&) {}), error);
+  EXPECT_THROW((void)pool.snapshot(), error);
+}
+
+// A reader that comes as soon as the file has its name, before the first session.
+TEST_P(Readers, ComesAtTheBeginning) {
+  for (int round = 0; round < 20; ++round) {
+    std::filesystem::remove(path_);
+    const auto writer = this->writer();
+    writer->line().send(open_it);
+    Result<BankPool> pool = BankPool::try_open(path_, options(true));
+    ASSERT_TRUE(test::comes([&] {
+      if (pool.ok()) return true;
+      pool = BankPool::try_open(path_, options(true));
+      return pool.ok();
+    })) << pool.status().message();
+    std::uint64_t opened = 1;
+    ASSERT_TRUE(writer->line().receive(opened));
+    ASSERT_EQ(0U, opened);
+    const std::uint64_t id = writer->ask(step);
+    ASSERT_TRUE(pool->wait_for(id, 10s));
+    ASSERT_EQ(1U, changes_in(*pool));
+  }
+}
+
+// The writer has closed its pool and keeps the closed object.
+TEST_P(Readers, ReadsBesideAClosedPoolObject) {
+  const Process writer([this](Line& line) {
+    auto own = BankPool::open(path_, options(false));
+    test::open_bank(own);
+    for (std::uint64_t n = 0; line.receive(n);) {
+      if (n == 1) own.close();
+      line.send(0);
+    }
+  });
+  auto& ask = const_cast<Process&>(writer);
+  ASSERT_EQ(0U, ask.ask(0));
+  auto pool = reader();
+  EXPECT_EQ(0U, changes_in(pool));
+  ASSERT_EQ(0U, ask.ask(1));
+  EXPECT_EQ(0U, changes_in(pool));
+  std::this_thread::sleep_for(20ms);
+  EXPECT_NE(0U, pool.refresh());
+  pool = BankPool::open((folder_ / "other").string(), {});
+  pool = reader();
+  EXPECT_EQ(0U, changes_in(pool));
+}
+
+// The pool ends while other threads read a snapshot of it.
+TEST_P(Readers, ThePoolWaitsForReadsOfItsSnapshots) {
+  const auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(open_it));
+  auto pool = std::make_unique<BankPool>(reader());
+  auto held = pool->snapshot();
+  EXPECT_THROW(pool->close(), error);
+  std::atomic<bool> inside{false};
+  std::thread thread([&] {
+    for (int i = 0; i < 1000; ++i) try {
+        held.view([&](rtx& tx, const Bank& bank) {
+          std::uint64_t changes = 0;
+          EXPECT_EQ("", test::wrong_with(tx, bank, changes));
+          inside = true;
+        });
+      } catch (const error& e) {
+        EXPECT_EQ(Code::closed, e.code()) << e.what();
+        return;
+      }
+  });
+  while (!inside) std::this_thread::yield();
+  pool = nullptr;
+  thread.join();
+  EXPECT_TRUE(held.expired());
+  EXPECT_THROW(held.view([](rtx&, const Bank&) {}), error);
+}
+
+TEST_P(Readers, AThousandReadersLeaveNothing) {
+  const auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(open_it));
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                         std::filesystem::directory_iterator());
+  };
+  const auto mappings = [] {
+    std::ifstream maps("/proc/self/maps");
+    return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+  };
+  { auto pool = reader(); }
+  const auto fds = descriptors();
+  const auto maps = mappings();
+  for (std::uint64_t n = 0; n < 250; ++n) {  // of each of four configurations
+    const std::uint64_t id = writer->ask(step + n);
+    auto pool = reader();
+    ASSERT_TRUE(pool.wait_for(id, 10s));
+  }
+  EXPECT_EQ(fds, descriptors());
+  EXPECT_LE(mappings(), maps + 8);  // the allocator's
 }
 
 TEST_P(Readers, ManyThreadsRead) {

@@ -50,93 +50,107 @@ Status Follower::attach() {
   return attach_until(Clock::now() + options_.patience);
 }
 
+// Messages name other processes, for which /proc is searched: so they are made at the end.
 Status Follower::attach_until(Clock::time_point deadline) {
   for (;;) {
-    bool again = false;
-    Status s = try_attach(again);
-    if (s.ok() || !again || Clock::now() >= deadline) return s;
-    std::this_thread::sleep_for(milliseconds(1));
+    Attempt attempt = Attempt::failed;
+    Status s = try_attach(attempt);
+    if (s.ok() || attempt == Attempt::failed) return s;
+    if (Clock::now() < deadline) {
+      std::this_thread::sleep_for(milliseconds(1));
+      continue;
+    }
+    if (attempt == Attempt::again) return s;
+    std::string others = file_.others();
+    if (others.empty()) others = "another process";
+    return failure(Code::busy, file_.path(),
+                   attempt == Attempt::changing
+                       ? others + " is opening it, or gives free parts of its file back"
+                       : others + " has it open for writing and serves no readers",
+                   "a program that has opened it with the engine shadow, and has finished opening",
+                   "try again when it is open, or closed");
   }
 }
 
-// Sets `again` where the answer may be another one soon.
-Status Follower::try_attach(bool& again) {
-  const pool::ReaderWords& told = file_.told();
-  // What was shown before is gone (generation()), and nothing is right until the end.
-  sequence_.store(~std::uint64_t{0}, std::memory_order_relaxed);
+// What was shown before is gone (generation()), and nothing is right until the end.
+Status Follower::try_attach(Attempt& attempt) {
+  invalidate();
   generation_.fetch_add(1, std::memory_order_release);
+  {
+    const std::lock_guard lock(mutex_);
+    held_ = 0;  // by what has expired
+  }
   file_.hide_position();
   pending_ = {};
+  unsure_.clear();
+  if (!failed_sync_.ok()) return failed_sync_;
   struct Attaching {
     bool& is;
     explicit Attaching(bool& flag) : is(flag) { is = true; }
     ~Attaching() { is = false; }
   } const attaching(attaching_);
-  unsure_.clear();
+  const pool::ReaderWords& told = file_.told();
   // Acquire: pairs with the writer's store, so that what is read below is at least as new.
   const std::uint64_t sequence = told.sequence.load(std::memory_order_acquire);
-  const auto writer = file_.has_writer();
+  const auto writer = file_.writer();
   if (!writer.ok()) return writer.status();
+  live_ = *writer == pool::OpenPool::Writer::serves;
+  attempt = Attempt::silent;
+  if (*writer == pool::OpenPool::Writer::silent) return busy();
+  attempt = Attempt::changing;
+  if (live_ && sequence % 2 != 0) return busy();
+  attempt = Attempt::again;
   const auto header = file_.newest_header();
-  again = *writer || !header.ok();
-  if (!header.ok()) return header.status();
-  live_ = *writer;
-  if (live_ && (sequence % 2 != 0 ||
-                // Acquire: pairs with serve_readers(): the other words are the session's.
-                told.epoch.load(std::memory_order_acquire) != header->epoch)) {
-    const std::string others = file_.others();
-    return failure(Code::busy, file_.path(),
-                   (others.empty() ? "another process" : others) +
-                       " has it open for writing and serves no readers",
-                   "a program that has opened it with the engine shadow, and has finished opening",
-                   "try again when it is open, or closed");
-  }
-  again = true;
-  if (Status s = state_.attach(*header); !s.ok()) {
-    again = false;
+  // Nothing but `sequence` tells whether somebody has opened the pool meanwhile, and what is found
+  // then means nothing.
+  const auto unless_changed = [&](Status s) {
+    const auto now = file_.writer();
+    if (s.code() != Code::busy && told.sequence.load(std::memory_order_acquire) == sequence &&
+        now.ok() && *now == *writer)
+      attempt = Attempt::failed;
     return s;
-  }
+  };
+  if (!header.ok()) return unless_changed(header.status());
+  if (Status s = state_.attach(*header); !s.ok()) return unless_changed(s);
   attached_.fetch_add(1, std::memory_order_relaxed);
   copied_ = given_back_ = header->checkpoint_id;
-  applied_.store(copied_, std::memory_order_release);
   log_.start(*header);
-  if (!live_) {
-    if (Status s = apply_dead_log(*header); !s.ok()) {
-      // A writer that has come meanwhile begins its log anew.
-      again = file_.has_writer().ok() && *file_.has_writer();
+  if (Status s = live_ ? apply_live_log() : apply_dead_log(*header); !s.ok())
+    return unless_changed(s);
+  // Whatever fails here has failed for good: a second sync would not say so.
+  if (Status s = make_records_durable(); !s.ok()) {
+    attempt = Attempt::failed;
+    return s;
+  }
+  file_.adopt_growth();
+  const std::uint64_t good_until = live_ ? copied_ : no_limit;
+  if (layout_)
+    if (Status s = layout_(); !s.ok()) {
+      if (is_right(good_until, sequence)) attempt = Attempt::failed;
       return s;
     }
-    good_until_.store(no_limit, std::memory_order_release);
-  } else {
-    // The copies of pages may hold, in parts, effects up to home_clock as it is when the last one
-    // was made.
-    for (int tries = 0;; ++tries) {
-      if (Status s = read_ahead(); !s.ok()) return s;
-      // Acquire: pairs with the writer's exchange: what the pages show is covered.
-      // mutant: follower-attaches-up-to-home-clock
-      if (told.home_clock.load(std::memory_order_acquire) <= copied_) break;
-      if (tries == 100)
-        return failure(Code::busy, file_.path(),
-                       "a log that is overwritten faster than it can be read", {},
-                       "try again, or give the pool a larger log");
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
-    good_until_.store(copied_, std::memory_order_release);
-  }
-  if (Status s = make_records_durable(); !s.ok()) return s;
-  file_.adopt_growth();
-  applied_.store(copied_, std::memory_order_release);
-  sequence_.store(sequence, std::memory_order_relaxed);
   // Whoever has come meanwhile has changed it before the data region.
-  if (!right())
-    return failure(Code::busy, file_.path(), "a program that is opening the pool", {},
-                   "try again when it is open");
-  again = false;
+  if (!is_right(good_until, sequence)) return busy();
+  applied_.store(copied_, std::memory_order_release);
+  good_until_.store(good_until, std::memory_order_release);
+  // Release: pairs with the load in right(), of threads that are in a view that began before.
+  sequence_.store(sequence, std::memory_order_release);
   show_position();
-  if (!layout_) return {};
-  Status s = layout_();
-  again = !right();
-  return s;
+  return {};
+}
+
+// Beside its writer. The copies of pages may hold, in parts, effects up to home_clock as it is when
+// the last one was made.
+Status Follower::apply_live_log() {
+  constexpr int most_tries = 100;
+  for (int tries = 1;; ++tries) {
+    if (Status s = read_ahead(); !s.ok()) return s;
+    // Acquire: pairs with the writer's exchange: what the pages show is covered.
+    // mutant: follower-attaches-up-to-home-clock
+    if (file_.told().home_clock.load(std::memory_order_acquire) <= copied_) return {};
+    if (tries == most_tries) return busy();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
 }
 
 // Nobody writes: recovery's own reading of the log, and its order.
@@ -193,20 +207,27 @@ Status Follower::take(const log::RecordView& r) {
   const std::uint64_t* const payload = r.words + log::header_words;
   const std::uint64_t words = r.payload_words();
   if (Status s = state_.prepare(payload, words, r.id()); !s.ok()) return s;
-  copied_ = r.id();
   records_.fetch_add(1, std::memory_order_relaxed);
   if (attaching_) {
-    (void)state_.apply(payload, words, false);
-    return {};
+    (void)state_.apply(payload, words, r.id(), false);
+  } else if (!pending_.dropped) {
+    // Where there is no memory for it, or too much is kept: the next state comes from a new
+    // attachment. What is kept is whole, or nothing.
+    bool kept = (pending_.words.size() + words) * 8 <= options_.memory;
+    if (kept) try {
+        pending_.records.reserve(pending_.records.size() + 1);
+        const std::size_t at = pending_.words.size();
+        pending_.words.insert(pending_.words.end(), payload, payload + words);
+        pending_.records.push_back({at, words, r.id()});
+      } catch (const std::bad_alloc&) {
+        kept = false;
+      }
+    if (!kept) {
+      pending_ = {};
+      pending_.dropped = true;
+    }
   }
-  if (pending_.dropped) return {};
-  if ((pending_.words.size() + words) * 8 > options_.memory) {
-    pending_ = {};
-    pending_.dropped = true;
-    return {};
-  }
-  pending_.records.push_back({pending_.words.size(), words});
-  pending_.words.insert(pending_.words.end(), payload, payload + words);
+  copied_ = r.id();
   return {};
 }
 
@@ -228,12 +249,14 @@ Status Follower::read_ahead() {
   return {};
 }
 
-// FOLLOW-4. Whatever has been read may be visible only.
+// FOLLOW-4. Whatever has been read may be visible only. After a failure nothing that was read is
+// shown: the system reports it once, and a second call would seem to succeed.
 Status Follower::make_records_durable() {
+  if (!failed_sync_.ok()) return failed_sync_;
   if (unsure_.empty()) return {};
-  Status s = make_durable();
+  if (Status s = make_durable(); !s.ok()) return failed_sync_ = s;
   unsure_.clear();
-  return s;
+  return {};
 }
 
 Status Follower::make_durable() {
@@ -266,16 +289,25 @@ Status Follower::apply_ahead() {
   if (Status s = make_records_durable(); !s.ok()) return s;
   bool whole = !pending_.dropped;
   for (const Ahead::Record& r : pending_.records)
-    whole = whole && state_.apply(pending_.words.data() + r.at, r.words, true);
+    whole = whole && state_.apply(pending_.words.data() + r.at, r.words, r.id, true);
   pending_.records.clear();
   pending_.words.clear();
   if (!whole) {
-    sequence_.store(~std::uint64_t{0}, std::memory_order_relaxed);  // it is no state
+    invalidate();  // it is no state
     return {};
   }
   file_.adopt_growth();
   applied_.store(copied_, std::memory_order_release);
   return {};
+}
+
+void Follower::invalidate() noexcept {
+  sequence_.store(~std::uint64_t{0}, std::memory_order_release);
+}
+
+Status Follower::busy() const {
+  return failure(Code::busy, file_.path(), "a log that is overwritten faster than it can be read",
+                 {}, "try again, or give the pool a larger log");
 }
 
 void Follower::show_position() noexcept {
@@ -327,10 +359,13 @@ void Follower::move_on(std::unique_lock<std::mutex>& lock, bool anew) {
         give_back();
         // What a writer has left that died: records that it has not called durable.
         if (const auto now = Clock::now();
-            s.ok() && !new_ones && live_ && now - asked_for_writer_ >= writer_asked_every) {
+            s.ok() && !new_ones && now - asked_for_writer_ >= writer_asked_every) {
           asked_for_writer_ = now;
-          const auto writer = file_.has_writer();
-          anew = writer.ok() && !*writer;
+          if (!file_.is_at_path())
+            s = failure(Code::expired, file_.path(), "a file that another one has replaced",
+                        "the file that was opened", "open it again");
+          const auto writer = file_.writer();
+          anew = live_ && writer.ok() && *writer == pool::OpenPool::Writer::none;
         }
       }
       if (s.ok() && !right()) {
@@ -340,10 +375,9 @@ void Follower::move_on(std::unique_lock<std::mutex>& lock, bool anew) {
     } else {
       overtaken_.fetch_add(1, std::memory_order_relaxed);
     }
-    if (anew) {
-      s = attach_until(Clock::now() + options_.patience);
-    }
+    if (anew && s.ok()) s = attach_until(Clock::now() + options_.patience);
   } catch (...) {
+    invalidate();
     lock.lock();
     moving_ = false;
     changed_.notify_all();
@@ -356,72 +390,121 @@ void Follower::move_on(std::unique_lock<std::mutex>& lock, bool anew) {
   if (!s.ok()) throw error(s);
 }
 
+// Begins a read of a state that is not too old.
+void Follower::begin(std::unique_lock<std::mutex>& lock) {
+  // Those who want to move on wait for a short time only.
+  changed_.wait(lock, [this] { return !moving_ && wanted_ == 0; });
+  last_view_ = Clock::now();
+  const auto deadline = last_view_ + options_.patience;
+  while (due(Clock::now())) {
+    const bool anew = !right();
+    if (!anew && held_ != 0) {
+      looked_ = Clock::now();
+      break;
+    }
+    if (nobody_reads(lock, anew ? options_.patience : short_patience)) {
+      pause_ = {};
+      // Others may have moved on, or begun to hold the state, while the lock was not held.
+      if (moving_ || inside_ != 0) {
+        changed_.wait(lock, [this] { return !moving_; });
+        continue;
+      }
+      if (due(Clock::now()) && (held_ == 0 || !right())) {
+        move_on(lock, !right());
+        break;
+      }
+    } else if (!anew) {  // a long view: the state stays, and short ones are not held up each time
+      looked_ = Clock::now();
+      pause_ = std::clamp<Clock::duration>(pause_ * 2, milliseconds(50), longest_pause);
+      break;
+    }
+    if (Clock::now() >= deadline && !right())
+      throw error(failure(Code::expired, file_.path(),
+                          "a state that is gone, and views of it that have not ended", {},
+                          "end views that wait for something else"));
+  }
+  ++inside_;
+}
+
 void Follower::enter() {
   {
     std::unique_lock lock(mutex_);
-    // Those who want to move on wait for a short time only.
-    changed_.wait(lock, [this] { return !moving_ && wanted_ == 0; });
-    const auto now = Clock::now();
-    last_view_ = now;
-    if (due(now)) {
-      const bool anew = !right();
-      if (anew ? nobody_reads(lock, options_.patience)
-               : held_ == 0 && nobody_reads(lock, short_patience)) {
-        pause_ = {};
-        changed_.wait(lock, [this] { return !moving_; });
-        if (inside_ == 0 && due(Clock::now())) move_on(lock, !right());
-      } else if (anew) {
-        throw error(failure(Code::expired, file_.path(),
-                            "a view of a state that is gone, which another thread has not ended",
-                            {}, "end views that wait for something else"));
-      } else {  // a long view: the state stays, and short ones are not held up again and again
-        looked_ = now;
-        pause_ = std::clamp<Clock::duration>(pause_ * 2, milliseconds(50), longest_pause);
-      }
-    }
-    ++inside_;
+    begin(lock);
   }
   (void)ahead_.notify();
 }
 
 void Follower::leave() noexcept {
   const std::lock_guard lock(mutex_);
-  if (--inside_ == 0 && wanted_ != 0) changed_.notify_all();
+  if (--inside_ == 0 && (wanted_ != 0 || ended_)) changed_.notify_all();
 }
 
-std::uint64_t Follower::refresh() {
+std::uint64_t Follower::refresh(milliseconds patience) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !moving_; });
-  const bool anew = !right();
-  if ((anew || held_ == 0) && nobody_reads(lock, options_.patience)) {
+  const auto deadline = Clock::now() + patience;
+  for (;;) {
     changed_.wait(lock, [this] { return !moving_; });
-    if (inside_ == 0) move_on(lock, !right());
+    if (right() && held_ != 0) break;
+    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+    if (!nobody_reads(lock, std::max(left, milliseconds(0)))) break;
+    if (moving_ || inside_ != 0) continue;
+    if (held_ == 0 || !right()) move_on(lock, !right());
+    break;
   }
   return id();
 }
 
-std::uint64_t Follower::hold() {
-  enter();
+std::uint64_t Follower::hold(std::uint64_t& id) {
+  std::uint64_t generation = 0;
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    begin(lock);
+    --inside_;
     ++held_;
+    generation = this->generation();
+    id = this->id();
+    if (inside_ == 0 && wanted_ != 0) changed_.notify_all();
   }
-  const std::uint64_t generation = this->generation();
-  leave();
+  (void)ahead_.notify();
   return generation;
 }
 
-bool Follower::enter_held(std::uint64_t generation) noexcept {
+void Follower::release(std::uint64_t generation) noexcept {
   const std::lock_guard lock(mutex_);
-  last_view_ = Clock::now();
-  if (moving_ || generation != this->generation() || !right()) return false;
-  ++inside_;
+  if (generation == this->generation() && held_ != 0) --held_;
+}
+
+bool Follower::enter_held(std::uint64_t generation) noexcept {
+  {
+    std::unique_lock lock(mutex_);
+    if (ended_) return false;
+    // Only an attachment can move a state that is held.
+    changed_.wait(lock, [&] { return !moving_; });
+    last_view_ = Clock::now();
+    if (generation != this->generation() || !right()) return false;
+    ++inside_;
+  }
+  (void)ahead_.notify();
   return true;
 }
 
-void Follower::release() noexcept {
+bool Follower::anything_held() const noexcept {
   const std::lock_guard lock(mutex_);
-  --held_;
+  return held_ != 0 && right();
+}
+
+bool Follower::ended() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return ended_;
+}
+
+void Follower::end() noexcept {
+  {
+    std::unique_lock lock(mutex_);
+    ended_ = true;
+    changed_.wait(lock, [this] { return inside_ == 0; });
+  }
+  ahead_.stop();
 }
 
 FollowerStats Follower::stats() const noexcept {

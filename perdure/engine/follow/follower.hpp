@@ -93,15 +93,20 @@ class Follower {
   /// Ends it.
   void leave() noexcept;
   /// Moves on to the newest state that is durable. Waits for threads that read, up to `patience`;
-  /// the state stays what it is if they do not leave. Returns its id. Not between enter() and
-  /// leave(). Throws as enter().
-  std::uint64_t refresh();
-  /// Keeps the state as it is until release(), for any number of reads. Returns a number that
-  /// generation() has until the follower attaches anew: then the state is gone.
-  std::uint64_t hold();
-  void release() noexcept;
+  /// the state stays what it is if they do not leave, or if it is held. Returns its id. Not between
+  /// enter() and leave(). Throws as enter().
+  std::uint64_t refresh(std::chrono::milliseconds patience);
+  std::uint64_t refresh() { return refresh(options_.patience); }
+  /// Keeps the state as it is until release(), for any number of reads. Returns what generation()
+  /// is until the follower attaches anew: then the state is gone. Sets `id` to its id.
+  std::uint64_t hold(std::uint64_t& id);
+  void release(std::uint64_t generation) noexcept;
   /// enter() of a state that is held: it does not move on. Returns false where that is gone.
   [[nodiscard]] bool enter_held(std::uint64_t generation) noexcept;
+  /// Whether a state is held that is not gone.
+  [[nodiscard]] bool anything_held() const noexcept;
+  /// Whether end() was called.
+  [[nodiscard]] bool ended() const noexcept;
   [[nodiscard]] std::uint64_t generation() const noexcept {
     // Acquire: pairs with the release in an attachment.
     return generation_.load(std::memory_order_acquire);
@@ -116,14 +121,17 @@ class Follower {
     return file_.told().home_clock.load(std::memory_order_acquire) <=
                good_until_.load(std::memory_order_acquire) &&
            file_.told().sequence.load(std::memory_order_acquire) ==
-               sequence_.load(std::memory_order_relaxed);
+               sequence_.load(std::memory_order_acquire);
   }
   /// The state's id.
   [[nodiscard]] std::uint64_t id() const noexcept {
     return applied_.load(std::memory_order_acquire);  // pairs with the stores under mutex_
   }
   [[nodiscard]] FollowerStats stats() const noexcept;
-  /// Ends the thread that reads ahead. No call may follow but id() and stats().
+  /// No state that is held can be entered any more; returns when nobody reads, with the thread that
+  /// reads ahead ended. No call may follow but id(), stats(), release() and enter_held().
+  void end() noexcept;
+  /// The same where nobody reads.
   void stop() noexcept { ahead_.stop(); }
 
  private:
@@ -132,6 +140,7 @@ class Follower {
   struct Ahead {
     struct Record {
       std::size_t at, words;  // of its payload, in `words`
+      std::uint64_t id;
     };
     std::vector<Record> records;
     std::vector<std::uint64_t> words;
@@ -139,9 +148,19 @@ class Follower {
   };
 
   // Under reading_.
+  // Why an attempt to attach has failed; all but `failed` may be over soon.
+  enum class Attempt : std::uint8_t { failed, again, silent, changing };
   void show_position() noexcept;
+  void invalidate() noexcept;
+  [[nodiscard]] Status busy() const;
+  [[nodiscard]] bool is_right(std::uint64_t good_until, std::uint64_t sequence) const noexcept {
+    std::atomic_thread_fence(std::memory_order_acquire);  // as right()
+    return file_.told().home_clock.load(std::memory_order_acquire) <= good_until &&
+           file_.told().sequence.load(std::memory_order_acquire) == sequence;
+  }
   Status attach_until(Clock::time_point deadline);
-  Status try_attach(bool& again);
+  Status try_attach(Attempt& attempt);
+  Status apply_live_log();
   Status apply_dead_log(const pool::Header& header);
   Status read_ahead();
   Status take(const log::RecordView& r);
@@ -154,6 +173,7 @@ class Follower {
   // Under mutex_.
   [[nodiscard]] bool due(Clock::time_point now) const noexcept;
   bool nobody_reads(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds patience);
+  void begin(std::unique_lock<std::mutex>& lock);
   void move_on(std::unique_lock<std::mutex>& lock, bool anew);
 
   void work();
@@ -174,13 +194,14 @@ class Follower {
   bool attaching_ = false;  // records are applied as they are read
   std::uint64_t copied_ = 0, given_back_ = 0;
   std::vector<LogReader::Place> unsure_;  // records that nobody has said to be durable
+  Status failed_sync_;                    // why they can't be made so
   Ahead pending_;
   std::atomic<std::uint64_t> attached_{0}, overtaken_{0}, records_{0};
 
-  std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   unsigned inside_ = 0, held_ = 0, wanted_ = 0;
-  bool moving_ = false;
+  bool moving_ = false, ended_ = false;
   Clock::time_point looked_{}, last_view_{}, asked_for_writer_{};
   Clock::duration pause_{};  // between attempts to move on beside others that read
   Background ahead_;

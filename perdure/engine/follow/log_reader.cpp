@@ -28,7 +28,6 @@ Status read_all(int fd, const std::string& path, std::byte* to, std::uint64_t by
 
 void LogReader::start(const pool::Header& h) {
   rings_.clear();
-  last_ = nullptr;
   unit_ = h.append_unit;
   rings_.resize(h.ring_count);
   for (std::uint32_t i = 0; i < h.ring_count; ++i) {
@@ -64,21 +63,28 @@ bool LogReader::whole(const Ring& ring) const noexcept {
 }
 
 // Sets ring.has to whether a whole record lies at its position, or ring.empty.
-Status LogReader::peek(Ring& ring) {
+Status LogReader::peek(Ring& ring, std::uint64_t after) {
   if (ring.has || ring.empty) return {};
-  if (!whole(ring)) {
-    // What was copied may have been written since.
+  // Whether what was copied may be the next record at all: ids rise along a ring, so what lies at
+  // its end is older, unless it is new. That saves checking a long record of the lap before again
+  // and again.
+  const auto may_be = [&] {
+    return ring.to >= ring.position + log::header_words * 8 && ring.from <= ring.position &&
+           (!ring.caught_up || at_position(ring).id() > after);
+  };
+  if (!may_be() || !whole(ring)) {
+    // It may have been written since it was copied.
     if (Status s = fill(ring, ring.at_once); !s.ok()) return s;
-    if (!whole(ring)) {
+    if (may_be() && !whole(ring)) {
       const log::RecordView r = at_position(ring);
       const std::uint64_t bytes = r.plausible(ring.bytes / 2) ? r.bytes(unit_) : 0;
       if (bytes > ring.at_once)
         if (Status s = fill(ring, bytes); !s.ok()) return s;
     }
-    const bool found = whole(ring);
+    const bool found = may_be() && whole(ring);
     ring.at_once = found ? std::min(ring.at_once * 2, most_at_once) : least_at_once;
     if (!found) {
-      ring.empty = true;
+      ring.empty = ring.caught_up = true;
       return {};
     }
   }
@@ -93,21 +99,18 @@ void LogReader::pass(Ring& ring, const log::RecordView& r) noexcept {
 
 Status LogReader::next(std::uint64_t after, std::uint64_t limit, log::RecordView& r, bool& found) {
   found = false;
-  if (last_ != nullptr) pass(*last_, at_position(*last_));
-  last_ = nullptr;
   // Those first that are known to have a record: looking costs a system call.
   for (const bool look : {false, true})
     for (Ring& ring : rings_) {
       for (;;) {
         if (look)
-          if (Status s = peek(ring); !s.ok()) return s;
+          if (Status s = peek(ring, after); !s.ok()) return s;
         if (!ring.has) break;
         r = at_position(ring);
         if (r.id() > after) break;
         pass(ring, r);
       }
       if (!ring.has || r.id() - r.transactions() > after || r.id() > limit) continue;
-      last_ = &ring;
       place_ = {ring.offset, ring.bytes, ring.position, r.bytes(unit_)};
       found = true;
       return {};

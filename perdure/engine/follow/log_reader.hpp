@@ -32,10 +32,10 @@ class LogReader {
   void look() noexcept {
     for (Ring& ring : rings_) ring.empty = false;
   }
-  /// Sets `r` to the record that begins with transaction `after` + 1 and ends with `limit` at most,
-  /// and passes it; records up to `after` are passed, too. Sets `found` to whether there is one; it
-  /// may have been overwritten by now, or be not yet written. `r` is valid until the next call.
-  /// Errors: the file can't be read. Throws std::bad_alloc.
+  /// Sets `r` to the record that begins with transaction `after` + 1 and ends with `limit` at most;
+  /// records up to `after` are passed. Sets `found` to whether there is one; it may have been
+  /// overwritten by now, or be not yet written. `r` is valid until the next call, which returns it
+  /// again unless `after` has it. Errors: the file can't be read. Throws std::bad_alloc.
   Status next(std::uint64_t after, std::uint64_t limit, log::RecordView& r, bool& found);
   /// Where the record that next() has returned lies in the file: [first, first + bytes), which may
   /// wrap around its ring.
@@ -53,20 +53,20 @@ class LogReader {
     std::uint64_t at_once = 0;  // bytes that are read together
     bool has = false;           // a whole record lies at `position`
     bool empty = false;         // until look()
+    bool caught_up = false;     // it was empty once: what lies there is new, or of a lap before
   };
   [[nodiscard]] log::RecordView at_position(const Ring& ring) const noexcept {
     return {ring.words.data() + (ring.position - ring.from) / 8, ring.position};
   }
   [[nodiscard]] bool whole(const Ring& ring) const noexcept;
   Status fill(Ring& ring, std::uint64_t bytes);
-  Status peek(Ring& ring);
+  Status peek(Ring& ring, std::uint64_t after);
   void pass(Ring& ring, const log::RecordView& r) noexcept;
 
   const int fd_;
   const std::string path_;
   std::size_t unit_ = 64;
   std::vector<Ring> rings_;
-  Ring* last_ = nullptr;  // whose record was returned, and has to be passed
   Place place_{};
 };
 

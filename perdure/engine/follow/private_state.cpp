@@ -34,7 +34,8 @@ void each_range(const pool::HeapOp& op, const pool::Directory& directory, F&& f)
 // Stores to private pages only.
 class PrivateState::Target final : public pool::HeapTarget {
  public:
-  Target(PrivateState& state, bool whole) : state_(state), whole_(whole) {}
+  Target(PrivateState& state, std::uint64_t last, bool whole)
+      : state_(state), last_(last), whole_(whole) {}
   [[nodiscard]] bool right() const noexcept { return right_; }
   void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) {
     if (is_private(offset, n * 8)) std::memcpy(at(offset), values, n * 8);
@@ -67,11 +68,12 @@ class PrivateState::Target final : public pool::HeapTarget {
          ++page) {
       if (state_.last_[page] != 0) continue;
       if (whole_) return right_ = false;
-      state_.touch(page * page_bytes, 1, 1);
+      state_.touch(page * page_bytes, 1, last_);
     }
     return true;
   }
   PrivateState& state_;
+  const std::uint64_t last_;
   const bool whole_;
   bool right_ = true;
 };
@@ -120,8 +122,7 @@ Status PrivateState::grow_to(std::uint64_t bytes) {
                    "a record that names bytes up to " + std::to_string(end) + " of the data region",
                    "at most " + std::to_string(file_.data_bytes()));
   };
-  Result<pool::Header> header = file_.newest_header();
-  for (int i = 0; i < 100 && !header.ok(); ++i) header = file_.newest_header();
+  const auto header = file_.newest_header();
   if (!header.ok()) return header.status();
   if (bytes > header->data_bytes) return strange(bytes);
   return file_.follow_growth(header->data_bytes);
@@ -161,9 +162,10 @@ Status PrivateState::prepare(const std::uint64_t* payload, std::uint64_t words,
   return status;
 }
 
-bool PrivateState::apply(const std::uint64_t* payload, std::uint64_t words, bool whole) {
+bool PrivateState::apply(const std::uint64_t* payload, std::uint64_t words, std::uint64_t last,
+                         bool whole) {
   const pool::Directory directory(file_.header());
-  Target target(*this, whole);
+  Target target(*this, last, whole);
   (void)log::each_entry(payload, words, [&](const log::Entry& e) {
     if (e.kind == log::EntryKind::words)
       target.words(e.offset, e.values, e.count);

@@ -43,8 +43,9 @@ class PrivateState {
   /// Stores what the record says. `whole`: the pages are in the state of the record before it;
   /// otherwise they may be newer, in parts, as the data region is after a crash, and all records
   /// follow that have made them so. Returns false if it stores to a page that prepare() has not
-  /// made private: the state is not right then.
-  [[nodiscard]] bool apply(const std::uint64_t* payload, std::uint64_t words, bool whole);
+  /// made private: the state is not right then. `last`: as for prepare().
+  [[nodiscard]] bool apply(const std::uint64_t* payload, std::uint64_t words, std::uint64_t last,
+                           bool whole);
   /// Gives pages back whose records' ids are at most `up_to` (FOLLOW-3).
   void give_back(std::uint64_t up_to) noexcept;
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/engine/follow/reader_engine.hpp"
 
-#include <algorithm>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <utility>
 
 #include "perdure/engine/follow/follower.hpp"
@@ -51,34 +54,32 @@ class ReaderTransaction final : public DynamicEngine::Transaction {
 
  private:
   [[noreturn]] void refuse() const;
+  [[noreturn]] void overtaken();
   Reader& engine_;
-  bool inside_ = false;
+  bool inside_ = false, overtaken_ = false;
   Refusal refusal_;
 };
 
-// A state that is held: views of the pool stay at it meanwhile.
+// A state that is held: views of the pool stay at it meanwhile. It may outlive the pool: `file_` is
+// used between enter() and leave() only, for which the pool's end waits.
 class HeldState final : public OpenSnapshot {
  public:
-  HeldState(std::shared_ptr<Follower> follower, pool::OpenPool& file,
-            std::shared_ptr<std::atomic<bool>> ended)
-      : follower_(std::move(follower)),
-        file_(file),
-        ended_(std::move(ended)),
-        generation_(follower_->hold()),
-        id_(follower_->id()) {}
+  HeldState(std::shared_ptr<Follower> follower, pool::OpenPool& file)
+      : follower_(std::move(follower)), file_(file), generation_(follower_->hold(id_)) {}
   ~HeldState() override {
-    if (!ended_->load(std::memory_order_acquire)) follower_->release();
+    if (own()) follower_->release(generation_);
   }
 
   std::uint64_t id() const noexcept override { return id_; }
   bool expired() const noexcept override {
-    return ended_->load(std::memory_order_acquire) || follower_->generation() != generation_ ||
-           !follower_->right();
+    return !own() || ended_ || follower_->generation() != generation_ || !follower_->right();
   }
   void enter() override {
-    if (ended_->load(std::memory_order_acquire))
-      throw error(failure(Code::closed, "", "a snapshot of a pool that was closed"));
-    if (!follower_->enter_held(generation_)) throw error(gone());
+    if (!own() || ended_) throw error(closed());
+    if (follower_->enter_held(generation_)) return;
+    if (!follower_->ended()) throw error(gone());
+    ended_ = true;
+    throw error(closed());
   }
   void leave() noexcept override { follower_->leave(); }
   std::uint64_t read(const std::uint64_t* a) override {
@@ -109,15 +110,22 @@ class HeldState final : public OpenSnapshot {
   }
 
  private:
-  [[nodiscard]] Status gone() const {
-    return failure(Code::expired, file_.path(), "a state that the pool's writer has overtaken", {},
+  // In a forked child another thread of the parent's may have held the follower's locks.
+  [[nodiscard]] bool own() const noexcept { return process_ == ::getpid(); }
+  [[nodiscard]] static Status closed() {
+    return failure(Code::closed, "", "a snapshot of a pool that was closed");
+  }
+  [[nodiscard]] static Status gone() {
+    return failure(Code::expired, "", "a state that the pool's writer has overtaken", {},
                    "open a new snapshot; give the writer a larger "
                    "ReaderOptions::writer_patience if this happens often");
   }
+  const pid_t process_ = ::getpid();
   const std::shared_ptr<Follower> follower_;
   pool::OpenPool& file_;
-  const std::shared_ptr<std::atomic<bool>> ended_;
-  const std::uint64_t generation_, id_;
+  std::uint64_t id_ = 0;
+  const std::uint64_t generation_;
+  std::atomic<bool> ended_{false};
 };
 
 class Reader final : public DynamicEngine::Implementation, public Snapshots {
@@ -181,7 +189,7 @@ class Reader final : public DynamicEngine::Implementation, public Snapshots {
     const FollowerStats f = follower_->stats();
     s.attached = f.attached, s.overtaken = f.overtaken;
     s.followed_records = f.records, s.private_bytes = f.private_bytes;
-    s.snapshots = held_.load(std::memory_order_relaxed);
+    s.snapshots = follower_->anything_held() ? 1 : 0;
     return s;
   }
   EngineBase& core() noexcept override { return core_; }
@@ -193,25 +201,13 @@ class Reader final : public DynamicEngine::Implementation, public Snapshots {
   Result<std::shared_ptr<OpenSnapshot>> open() override {
     if ((core_.state() & ~EngineBase::read_only_bit) != 0) return core_.why();
     try {
-      held_.fetch_add(1, std::memory_order_relaxed);
-      return std::shared_ptr<OpenSnapshot>(new HeldState(follower_, core_.file, ended_),
-                                           [this, ended = ended_](OpenSnapshot* held) {
-                                             delete held;
-                                             if (!ended->load(std::memory_order_acquire))
-                                               held_.fetch_sub(1, std::memory_order_relaxed);
-                                           });
+      return std::shared_ptr<OpenSnapshot>(std::make_shared<HeldState>(follower_, core_.file));
     } catch (const error& e) {
-      held_.fetch_sub(1, std::memory_order_relaxed);
       return e.status();
     }
   }
-  bool any() const noexcept override { return held_.load(std::memory_order_relaxed) != 0; }
-  void end() noexcept override {
-    ended_->store(true, std::memory_order_release);
-    stop();
-  }
-
-  [[nodiscard]] const EngineBase& base() const noexcept { return core_; }
+  bool any() const noexcept override { return follower_->anything_held(); }
+  void end() noexcept override { follower_->end(); }
 
  private:
   friend class ReaderTransaction;
@@ -224,8 +220,6 @@ class Reader final : public DynamicEngine::Implementation, public Snapshots {
 
   EngineBase core_;
   const std::shared_ptr<Follower> follower_;
-  const std::shared_ptr<std::atomic<bool>> ended_ = std::make_shared<std::atomic<bool>>(false);
-  std::atomic<std::uint64_t> held_{0};
   Transactions<ReaderTransaction> transactions_;
 };
 
@@ -233,20 +227,27 @@ void ReaderTransaction::begin(bool update) {
   if (update || (engine_.core_.state() & ~EngineBase::read_only_bit) != 0) engine_.core_.refuse();
   engine_.follower_->enter();
   inside_ = true;
+  overtaken_ = false;
 }
 
 std::uint64_t ReaderTransaction::read(const std::uint64_t* a) {
   const std::uint64_t word = load(a);
-  if (__builtin_expect(!engine_.follower_->right(), 0)) throw Overtaken{&engine_};
+  if (__builtin_expect(!engine_.follower_->right(), 0)) overtaken();
   return word;
 }
 
 void ReaderTransaction::read_words(std::uint64_t* to, const std::uint64_t* a, std::uint64_t n) {
   for (std::uint64_t i = 0; i < n; ++i) to[i] = load(a + i);
-  if (__builtin_expect(!engine_.follower_->right(), 0)) throw Overtaken{&engine_};
+  if (__builtin_expect(!engine_.follower_->right(), 0)) overtaken();
+}
+
+void ReaderTransaction::overtaken() {
+  overtaken_ = true;
+  throw Overtaken{&engine_};
 }
 
 std::uint64_t ReaderTransaction::commit(Durability) {
+  if (overtaken_) overtaken();  // the lambda has caught it
   const std::uint64_t id = engine_.follower_->id();
   rollback();
   ThreadCounters::add(engine_.core_.rows[static_cast<std::size_t>(base::thread_slot())].reads);
