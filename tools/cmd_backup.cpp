@@ -20,6 +20,7 @@
 #include "tools/inspected_pool.hpp"
 #include "tools/json.hpp"
 #include "tools/point_text.hpp"
+#include "tools/raw_pool.hpp"
 #include "tools/text.hpp"
 #include "tools/unmapped_pool.hpp"
 
@@ -29,41 +30,49 @@ namespace {
 PoolArguments arguments;
 std::string folder;
 
-BackupReport back_up_at_rest(backup::Store& store) {
-  const auto file = open_unmapped(arguments, true);
-  const pool::PoolState state = pool::state_at_rest(*file).value();
-  return backup::write_base(store, file->header(), file->file_mode(), backup::unix_nanoseconds(),
-                            state, show_bytes("backup"))
-      .value();
-}
-
-BackupReport back_up_beside_writer(backup::Store& store) {
-  InspectedPool inspected(arguments);
-  std::shared_ptr<engine::OpenSnapshot> own;
-  engine::OpenSnapshot* state = inspected.state();
-  if (state == nullptr) {
-    own = inspected.pool().snapshot(Durability::async).value();
-    state = own.get();
+// The pool, opened: by itself, or beside its writer.
+class Source {
+ public:
+  Source() {
+    try {
+      file_ = open_unmapped(arguments, true);
+    } catch (const error& e) {
+      // A program has it open, or it was not closed in order.
+      if ((e.code() != Code::busy && e.code() != Code::read_only) ||
+          !RawPool(arguments, true).serves_readers())
+        throw;
+      beside_ = std::make_unique<InspectedPool>(arguments);
+    }
   }
-  const detail::SnapshotReader inside(*state);
-  return inspected.pool().back_up(*state, store, show_bytes("backup"));
-}
+  BackupReport back_up(backup::Store& store) {
+    if (beside_ == nullptr)
+      return backup::write_base(store, file_->header(), file_->file_mode(),
+                                backup::unix_nanoseconds(), pool::state_at_rest(*file_).value(),
+                                show_bytes("backup"))
+          .value();
+    std::shared_ptr<engine::OpenSnapshot> own;
+    engine::OpenSnapshot* state = beside_->state();
+    if (state == nullptr) {  // the program has ended meanwhile
+      own = beside_->pool().snapshot(Durability::async).value();
+      state = own.get();
+    }
+    const detail::SnapshotReader inside(*state);
+    return beside_->pool().back_up(*state, store, show_bytes("backup"));
+  }
+
+ private:
+  std::unique_ptr<pool::OpenPool> file_;
+  std::unique_ptr<InspectedPool> beside_;
+};
 
 int run(App& app) {
   base::ensure_thread_slot().or_throw();
   const bool stream = folder == "-";
   if (stream && app.json)
     throw UsageError("--json and DIR - would both write to standard output: leave one out");
+  Source source;  // before a folder is made
   BackupReport report;
-  const auto write = [&](backup::Store& store) {
-    try {
-      report = back_up_at_rest(store);
-    } catch (const error& e) {
-      // A program has it open, or it was not closed in order.
-      if (e.code() != Code::busy && e.code() != Code::read_only) throw;
-      report = back_up_beside_writer(store);
-    }
-  };
+  const auto write = [&](backup::Store& store) { report = source.back_up(store); };
   if (stream) {
     const auto tar = backup::TarStore::on(STDOUT_FILENO);
     write(*tar);

@@ -3,9 +3,9 @@
 // `perdure check POOL`: walks the header, the logs, the heap and the containers, which it knows
 // by the pool's layout text (perdure/inspect), and names every problem. Read-only.
 //
-// Of a pool that was not closed in order it checks only what has a meaning before recovery: header
-// and logs. Of one that a program has open it checks heap and containers in one state, beside the
-// program.
+// Of a pool that was not closed in order, and whose engine serves no readers, it checks only what has
+// a meaning before recovery: header and logs. Of others it checks heap and containers as the recovery
+// will leave them; and of a pool that a program has open, in one state, beside the program.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -219,6 +219,10 @@ void check_raw(RawPool& pool, Findings& found) {
   check_log(pool, found);
   if (clean)
     check_heap(pool, found);
+  else if (pool.serves_readers())
+    found.notes.push_back(
+        "not closed in order: heap and containers are checked as the next recovery will leave "
+        "them");
   else
     found.problems.push_back(
         "not closed in order: heap and containers were not checked; run `perdure recover` (or "
@@ -226,24 +230,24 @@ void check_raw(RawPool& pool, Findings& found) {
 }
 
 void check(Findings& found) {
-  bool store = false, clean = false, in_use = false;
+  bool store = false, clean = false, beside = false;
   std::uint64_t heap_bytes = 0;
   {
     auto pool = std::make_unique<RawPool>(arguments, true);
-    in_use = pool->in_use();
-    if (!in_use) {
+    if (!pool->in_use()) {
       pool = nullptr;  // one opening a process
       pool = std::make_unique<RawPool>(arguments);
     }
     check_raw(*pool, found);
     clean = pool->header().clean == 1;
     store = is_store(pool->header());
-    heap_bytes = in_use ? pool->header().data_bytes : 0;
+    beside = pool->in_use() || (!clean && pool->serves_readers());
+    heap_bytes = beside ? pool->header().data_bytes : 0;
   }
   // Over a broken heap the walk would find nothing new
   (*found.summary)["containers_walked"] = false;
   if (clean) heap_bytes = (*found.summary)["heap_bytes"].get<std::uint64_t>();
-  if ((clean || in_use) && found.problems.empty()) check_containers(store, heap_bytes, found);
+  if ((clean || beside) && found.problems.empty()) check_containers(store, heap_bytes, found);
 }
 
 int run(App& app) {

@@ -46,6 +46,14 @@ bool RawPool::has_records() const {
     return e.family == engine() && !e.ring_records;
   });
 }
+bool RawPool::serves_readers() const {
+  const auto all = engine::registered();
+  return !pool::has_feature(header(), pool::Feature::dependent_records) &&
+         std::any_of(all.begin(), all.end(), [&](const engine::EngineInfo& e) {
+           return e.family == engine() && e.serves_readers;
+         });
+}
+
 std::string RawPool::layout() const { return layout_of_pool(header()); }
 
 std::vector<RingReport> RawPool::scan_rings(

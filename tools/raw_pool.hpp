@@ -46,6 +46,8 @@ class RawPool {
   /// Whether its engine's rings hold records. If not, scan_rings finds none, and only recovery can
   /// read them.
   [[nodiscard]] bool has_records() const;
+  /// Whether reading the pool needs no recovery, nor that no program has it open.
+  [[nodiscard]] bool serves_readers() const;
   /// Scans every ring of a pool that was not closed in order; calls f(ring, record) for each whole
   /// record in ring order.
   std::vector<RingReport> scan_rings(

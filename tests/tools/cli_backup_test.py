@@ -48,10 +48,14 @@ class Backups(Case):
     def test_a_pool_that_was_not_closed_in_order(self):
         source = self.write("t.tsv", b"".join(b"k%05d\t%d\n" % (i, i) for i in range(3000)))
         self.kill_a_load(500, self.pool, source)
-        self.fails(3, "backup", self.pool, self.backups, has=["not closed in order", "recover"])
-        self.ok("recover", self.pool)
         self.ok("backup", self.pool, self.backups)
+        self.ok("recover", self.pool)
         self.assertEqual(self.restored(), self.ok("export", self.pool))
+        os.remove(self.pool)
+        os.remove(self.new)
+        self.kill_a_load(500, self.pool, source, "--engine", "undo")
+        self.fails(3, "backup", self.pool, self.path("others"),
+                   has=["not closed in order", "recover"])
 
     def test_points(self):
         self.fill("a")
