@@ -390,6 +390,12 @@ void* perdure_alloc(perdure_tx* tx, size_t n);
  * POISONED, OUT_OF_MEMORY, BUSY. */
 int perdure_free(perdure_tx* tx, void* block);
 
+/* Emits an event: whoever follows the pool gets it once the transaction is durable, or never if it
+ * rolls back (docs/events.md). `topic`: 1 to 255 bytes. `schema` is the program's. RETURNS PERDURE_OK,
+ * INVALID, UNSUPPORTED (the engine keeps no events), TOO_BIG, READ_ONLY, POISONED, OUT_OF_MEMORY,
+ * FULL, IO. */
+int perdure_emit(perdure_tx* tx, const char* topic, const void* bytes, size_t n, uint16_t schema);
+
 /* ---- receipts -----------------------------------------------------------------------------------
  * A receipt is a transaction's number, and covers all that the transaction read. Numbers rise in
  * commit order. Those of "dudetm/htm" and "volatile/htm" are commit timestamps: they have gaps and

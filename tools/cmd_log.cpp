@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "perdure/log/note.hpp"
 #include "perdure/log/packed.hpp"
 #include "tools/command.hpp"
 #include "tools/json.hpp"
@@ -34,6 +35,7 @@ const char* kind_name(log::EntryKind kind) {
     case log::EntryKind::end: return "end";
     case log::EntryKind::before: return "before";
     case log::EntryKind::after: return "after";
+    case log::EntryKind::note: return "note";
   }
   return "?";
 }
@@ -60,6 +62,13 @@ Json describe(const log::Entry& entry) {
       break;
     }
     case log::EntryKind::end: j["id"] = entry.values[0]; break;
+    case log::EntryKind::note:
+      if (const auto note = log::read_note(entry)) {
+        j["topic"] = escaped(std::string(note->topic));
+        j["schema"] = note->schema;
+        j["event_bytes"] = note->bytes.size();
+      }
+      break;
     case log::EntryKind::after:
       j["ring"] = entry.count;
       j["timestamp"] = entry.values[0];
@@ -77,6 +86,9 @@ std::string line_of(const log::Entry& entry) {
   if (j.contains("ring")) text += fmt::format(" ring {}", j["ring"].get<std::uint64_t>());
   if (j.contains("timestamp"))
     text += fmt::format(" timestamp {}", j["timestamp"].get<std::uint64_t>());
+  if (j.contains("topic"))
+    text += fmt::format(" topic {}, {} bytes", j["topic"].get<std::string>(),
+                        j["event_bytes"].get<std::uint64_t>());
   if (j.contains("id")) text += fmt::format(" id {}", j["id"].get<std::uint64_t>());
   constexpr std::size_t shown = 6;  // values per line
   if (j.contains("values")) {

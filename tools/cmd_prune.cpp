@@ -25,12 +25,16 @@ int run(App& app) {
                 {"oldest_id", report.oldest_id},
                 {"backups", report.backups},
                 {"files", report.files},
-                {"chunks", report.chunks}});
+                {"chunks", report.chunks},
+                {"held_by", report.held_by}});
     return exit_ok;
   }
   fmt::print("{}: {} {} backups, {} files of the log, {} chunks; the oldest backup is {}\n", folder,
              dry_run ? "would remove" : "removed", grouped(report.backups), grouped(report.files),
              grouped(report.chunks), report.oldest_id);
+  if (!report.held_by.empty())
+    fmt::print("kept for the consumer '{}': the files of the log that it has not had yet\n",
+               report.held_by);
   return exit_ok;
 }
 

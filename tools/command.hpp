@@ -147,6 +147,7 @@ void add_backup(App& app);
 void add_restore(App& app);
 void add_verify(App& app);
 void add_prune(App& app);
+void add_follow(App& app);
 void add_compact(App& app);
 void add_log(App& app);
 void add_doctor(App& app);

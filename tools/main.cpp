@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
   add_restore(app);
   add_verify(app);
   add_prune(app);
+  add_follow(app);
   add_compact(app);
   add_log(app);
   add_doctor(app);

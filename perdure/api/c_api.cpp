@@ -447,6 +447,13 @@ int perdure_free(perdure_tx* tx, void* block) {
   });
 }
 
+int perdure_emit(perdure_tx* tx, const char* topic, const void* bytes, size_t n, uint16_t schema) {
+  return step(tx, [&] {
+    check_writable(*tx);
+    tx->tx.emit(topic != nullptr ? topic : "", {static_cast<const char*>(bytes), n}, schema);
+  });
+}
+
 int perdure_wait(perdure_pool* pool, perdure_id id) {
   return guarded([&] {
     const int code = check_receipt(*pool, id);

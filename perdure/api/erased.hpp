@@ -40,6 +40,9 @@ class ErasedTx {
   }
   [[nodiscard]] std::byte* alloc(std::size_t n) { return changing().alloc(n); }
   void free(void* block) { changing().free(block); }
+  void emit(std::string_view topic, std::string_view bytes, std::uint16_t schema) {
+    changing().emit(topic, bytes, schema);
+  }
   [[nodiscard]] bool read_only() const noexcept { return update_ == nullptr; }
 
  private:

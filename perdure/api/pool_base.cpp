@@ -55,6 +55,7 @@ PoolBase::PoolBase(PoolBase&& other) noexcept
       durability_(other.durability_),
       empty_(other.empty_),
       plan_(std::move(other.plan_)),
+      events_(std::move(other.events_)),
       unsettled_(std::move(other.unsettled_)) {}
 
 PoolBase& PoolBase::operator=(PoolBase&& other) noexcept {
@@ -67,6 +68,7 @@ PoolBase& PoolBase::operator=(PoolBase&& other) noexcept {
     durability_ = other.durability_;
     empty_ = other.empty_;
     plan_ = std::move(other.plan_);
+    events_ = std::move(other.events_);
     unsettled_ = std::move(other.unsettled_);
   }
   return *this;
@@ -370,6 +372,7 @@ void PoolBase::begin_archive() {
 void PoolBase::shut() noexcept {
   if (running_ == nullptr) return;
   const std::uint32_t state = running_->state();
+  if ((state & engine::EngineBase::forked_bit) == 0) end_events();
   if ((state & engine::EngineBase::forked_bit) == 0)
     if (engine::Snapshots* const all = running_->snapshots(); all != nullptr) all->end();
   root_ = nullptr;

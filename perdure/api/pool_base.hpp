@@ -19,6 +19,7 @@
 
 #include "perdure/api/options.hpp"
 #include "perdure/api/receipt.hpp"
+#include "perdure/backup/events.hpp"
 #include "perdure/backup/options.hpp"
 #include "perdure/base/status.hpp"
 
@@ -26,6 +27,7 @@ namespace perdure {
 
 namespace engine {
 class DynamicRunner;
+class FollowedLog;
 class OpenSnapshot;
 class Snapshots;
 namespace follow {
@@ -47,6 +49,7 @@ struct Header;
 struct OwnedBlocks;  // walk.hpp
 
 namespace detail {
+class PoolEvents;
 
 class Copies;      // copies.hpp
 struct RootType;   // layout.hpp
@@ -86,6 +89,8 @@ class RunningEngine : public DurabilitySource {
   [[nodiscard]] virtual engine::Snapshots* snapshots() noexcept = 0;
   /// The archive of the pool's log; null where it has none.
   [[nodiscard]] virtual backup::Archive* archive() noexcept = 0;
+  /// The log, for those that read it; null where the engine has none.
+  [[nodiscard]] virtual engine::FollowedLog* followed_log() noexcept = 0;
   /// What follows another process's pool; null: this process has the pool for itself.
   [[nodiscard]] virtual engine::follow::Follower* follower() noexcept = 0;
   /// close() for a program that asks for it: `busy` while a snapshot is open.
@@ -112,6 +117,16 @@ class PoolBase {
   /// takes longer than `timeout`. Ids are those of receipts (Receipt::id), and programs can send
   /// them to each other. Throws as refresh().
   bool wait_for(std::uint64_t id, std::chrono::milliseconds timeout);
+
+  /// The events that transactions emit (Tx::emit), read one after the other (backup/events.hpp,
+  /// docs/events.md). Where the pool has an archive, those in it, too. The stream may outlive the
+  /// pool; its next() throws `closed` then. Throws perdure::error: unsupported where the engine
+  /// keeps no events, and what opening the archive says. Thread safety: one thread at a time calls
+  /// events() and follow().
+  [[nodiscard]] EventStream events(const EventOptions& options = {});
+  /// Calls f(event) for each event, on a thread of its own, until the result is destroyed or f
+  /// returns false. Throws as events().
+  [[nodiscard]] Following follow(const EventOptions& options, Following::Call f);
 
   /// Checkpoints, marks the pool clean, and refuses work from then on. Receipts stay valid. Throws
   /// perdure::error when it could not (io, busy while a snapshot is open, or invalid inside a
@@ -231,6 +246,8 @@ class PoolBase {
   void begin_archive();
   /// Whether open_snapshot() would be refused neither for the engine nor for the caller.
   [[nodiscard]] bool can_open_snapshot();
+  /// Closes the streams that events() has returned.
+  void end_events() noexcept;
   /// The receipts' pool.
   [[nodiscard]] detail::DurabilitySource* source() const noexcept { return running_.get(); }
 
@@ -248,6 +265,8 @@ class PoolBase {
   bool empty_ = false;
   /// The changes that opening still has to make before the pool has the program's layout.
   std::shared_ptr<const detail::Plan> plan_;
+  /// What the streams of events() ask; null: there was none.
+  std::shared_ptr<detail::PoolEvents> events_;
   /// What settle() has still to do; null: nothing.
   std::shared_ptr<detail::Unsettled> unsettled_;
 };

@@ -88,6 +88,9 @@ class Running final : public RunningEngine {
     return perdure::engine::snapshots_of(*engine);
   }
   [[nodiscard]] backup::Archive* archive() noexcept override { return archive_.get(); }
+  [[nodiscard]] perdure::engine::FollowedLog* followed_log() noexcept override {
+    return perdure::engine::followed_log_of(*engine);
+  }
   [[nodiscard]] perdure::engine::follow::Follower* follower() noexcept override {
     if constexpr (requires { engine->follower(); })
       return engine->follower();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "perdure/backup/base.hpp"
+#include "perdure/backup/event_source.hpp"
 #include "perdure/backup/restore.hpp"
 #include "perdure/backup/segment.hpp"
 #include "perdure/base/thread_slot.hpp"
@@ -52,13 +53,21 @@ Result<PruneReport> prune(Store& store, const RestorePoint& from, bool dry_run) 
   }
   auto segments = list_segments(store);
   if (!segments) return segments.status();
-  for (const SegmentName& name : *segments)
+  auto consumer = slowest_consumer(store);
+  if (!consumer) return consumer.status();
+  for (const SegmentName& name : *segments) {
+    // A consumer needs what follows the transaction that it has passed, which it may have passed in
+    // part.
+    const bool held = *consumer && name.last >= (*consumer)->position.id;
+    if (name.last < *keep && held) report.held_by = (*consumer)->name;
     // The last one says where the log continues. A segment that ends with the kept backup's id may
     // have a later header.
-    if (name.last < *keep && name.number != segments->back().number) {
+    // mutant: prune-keeps-for-consumers
+    if (name.last < *keep && !held && name.number != segments->back().number) {
       doomed.push_back(name.text());
       ++report.files;
     }
+  }
   auto chunks = store.list("chunk/");
   if (!chunks) return chunks.status();
   for (const std::string& name : *chunks)

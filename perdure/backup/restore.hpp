@@ -73,6 +73,9 @@ VerifyReport verify_backups(const std::string& folder, const RestoreProgress& pr
 struct PruneReport {
   std::uint64_t oldest_id = 0;                       ///< of the oldest backup that remains
   std::uint64_t backups = 0, files = 0, chunks = 0;  ///< backups, files of the log, chunks
+  /// The consumer of events (EventOptions::consumer) for which files of the log were kept; empty:
+  /// none were.
+  std::string held_by = {};
 };
 /// Removes from a folder what is not needed to restore states from `from` on: older backups than
 /// the newest one before it, the log before that, and chunks that no other backup lists. The pool

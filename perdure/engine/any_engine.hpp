@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "perdure/engine/durability.hpp"
 #include "perdure/engine/instance.hpp"
@@ -56,6 +57,8 @@ class DynamicTransaction : public DynamicReads {
   virtual void free(void* p) = 0;
   /// As Tx::keep_refusal.
   virtual void keep_refusal() noexcept = 0;
+  /// As Tx::emit.
+  virtual void emit(std::string_view topic, std::string_view bytes, std::uint16_t schema) = 0;
 
  protected:
   DynamicTransaction() = default;

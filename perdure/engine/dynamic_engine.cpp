@@ -97,6 +97,12 @@ void DynamicEngine::Implementation::leave_direct_view(DynamicTransaction& transa
   static_cast<Transaction&>(transaction).leave_direct_view();
 }
 
+void cannot_emit() {
+  throw error(failure(Code::unsupported, "", "emit() in a pool whose engine keeps no events",
+                      "an engine that does: shadow, shadow/stm, shadow/global_lock, shadow/none",
+                      "open the pool with one of them if it is of their family"));
+}
+
 void register_engine(const EngineInfo& entry, DynamicEngine::Make make) noexcept {
   registry().add(entry, make);
 }

@@ -12,6 +12,9 @@
 
 namespace perdure::engine {
 
+/// Throws error(unsupported).
+[[noreturn]] void cannot_emit();
+
 template <class E>
 class DynamicTransactionOver final : public DynamicEngine::Transaction {
   using Inner = typename E::Transaction;
@@ -60,6 +63,14 @@ class DynamicTransactionOver final : public DynamicEngine::Transaction {
     }
   }
   void keep_refusal() noexcept override { inner_.refusal().keep(); }
+  void emit(std::string_view topic, std::string_view bytes, std::uint16_t schema) override {
+    change([&] {
+      if constexpr (requires { inner_.emit(topic, bytes, schema); })
+        inner_.emit(topic, bytes, schema);
+      else
+        cannot_emit();
+    });
+  }
   std::uint64_t commit(Durability durability) override { return inner_.commit(durability); }
   void rollback() noexcept override { inner_.rollback(); }
   void backoff() noexcept override { inner_.backoff(); }

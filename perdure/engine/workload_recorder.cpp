@@ -89,6 +89,9 @@ class RecordingTransaction final : public DynamicEngine::Transaction {
   }
   Refusal& refusal() noexcept override { return inner_.refusal(); }
   void keep_refusal() noexcept override { inner_.keep_refusal(); }
+  void emit(std::string_view topic, std::string_view bytes, std::uint16_t schema) override {
+    inner_.emit(topic, bytes, schema);
+  }
   bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
   bool mine(const LogFull& full) const noexcept override { return inner_.mine(full); }
   bool try_direct_view() noexcept override {

@@ -48,7 +48,7 @@ inline constexpr std::uint64_t max_count = (1 << 20) - 1;
 /// last value of each of their words (papers/dudetm/combiner.hpp). packed: a combined record's
 /// payload, compressed. dependent: one transaction, which may have read what was not durable
 /// (dependencies.hpp). combined and packed are a feature of the pool, dependent and after another
-/// one (pool/features.hpp).
+/// one, note a third (pool/features.hpp).
 enum class RecordKind : std::uint8_t {
   commit = 1,
   group = 2,
@@ -63,7 +63,8 @@ enum class EntryKind : std::uint8_t {
   free = 3,
   end = 4,
   before = 5,
-  after = 6
+  after = 6,
+  note = 7  ///< note.hpp
 };
 
 /// A commit timestamp (tm/timestamps.hpp) in a dependent record: these low bits, and the record's
@@ -93,7 +94,8 @@ inline constexpr unsigned timestamp_bits = 16;
 /// How many words the entry of that key takes.
 [[nodiscard]] constexpr std::uint64_t span_of(std::uint64_t key) noexcept {
   const EntryKind kind = key_kind(key);
-  const bool values = kind == EntryKind::words || kind == EntryKind::before;
+  const bool values =
+      kind == EntryKind::words || kind == EntryKind::before || kind == EntryKind::note;
   return values ? (key_count(key) + 2) / 2 * 2 : 2;
 }
 

@@ -165,6 +165,16 @@ class RecordWriter {
     for (const std::uint64_t* at = words_ + header_words; at != at_; at += span_of(*at))
       if (key_kind(*at) == EntryKind::words) f(key_offset(*at), key_count(*at));
   }
+  /// Adds an entry of a kind without an offset, with n words (at most max_count), which the caller
+  /// fills at once. Throws as word() does, with nothing recorded.
+  [[nodiscard]] std::uint64_t* entry_of(EntryKind kind, std::uint64_t n) {
+    room((n + 2) / 2 * 2);
+    at_[0] = entry_key(kind, 0, n);
+    std::uint64_t* const words = at_ + 1;
+    at_ += n + 1;
+    if (n % 2 == 0) *at_++ = 0;
+    return words;
+  }
   void heap_op(const pool::HeapOp& op) {
     room(2);
     put(entry_key(op.set ? EntryKind::alloc : EntryKind::free, op.offset, op.cls), op.chunks);

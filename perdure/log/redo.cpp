@@ -40,6 +40,7 @@ bool DataWriter::entry(const Entry& e) {
       pool::apply(*this, e.heap_op(), directory_);
       return true;
     case EntryKind::end:
+    case EntryKind::note:
     case EntryKind::after: return true;
     case EntryKind::before: return false;
   }

@@ -79,7 +79,7 @@ inline constexpr FeatureInfo features[] = {
     // The root object is a catalog (catalog.hpp), which leads to the program's root object.
     {Feature::catalog_root, FeatureWord::read, "catalog root", "perdure/api", true},
     // Log entries that recovery skips.
-    {Feature::note_entries, FeatureWord::read, "note entries", "perdure/log", false},
+    {Feature::note_entries, FeatureWord::read, "note entries", "perdure/log", true},
     // Checksums of the data region, which a writer keeps up to date.
     {Feature::data_checksums, FeatureWord::write, "data checksums", "perdure/pool", false},
     // Words of the header that say which log a replica follows, and how far it has come.

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/engine/follow/follower.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <string>
 #include <thread>
 
-#include "perdure/base/cpu.hpp"
+#include "perdure/engine/follow/log_durable.hpp"
 #include "perdure/engine/follow/ring_copy.hpp"
 #include "perdure/log/record_merge.hpp"
 #include "perdure/log/redo.hpp"
@@ -254,31 +250,8 @@ Status Follower::read_ahead() {
 Status Follower::make_records_durable() {
   if (!failed_sync_.ok()) return failed_sync_;
   if (unsure_.empty()) return {};
-  if (Status s = make_durable(); !s.ok()) return failed_sync_ = s;
+  if (Status s = make_log_durable(file_, unsure_); !s.ok()) return failed_sync_ = s;
   unsure_.clear();
-  return {};
-}
-
-Status Follower::make_durable() {
-  if (file_.medium().fence_is_sync()) {
-    while (::fdatasync(file_.fd()) != 0)
-      if (errno != EINTR) return system_failure(file_.path(), "fdatasync", errno);
-    return {};
-  }
-  // Memory: a line that a store has left in a cache is written back from there, whoever stored it.
-  const pool::Header& h = file_.header();
-  const auto flush = base::flush_lines(base::best_flush());
-  void* const log = ::mmap(nullptr, h.log_bytes, PROT_READ, MAP_SHARED, file_.fd(), 0);
-  if (log == MAP_FAILED) return system_failure(file_.path(), "mmap of the log", errno);
-  const auto* const bytes = static_cast<const std::byte*>(log);
-  for (const LogReader::Place& p : unsure_) {
-    const std::uint64_t at = p.position % p.ring_bytes;
-    const std::uint64_t first = std::min(p.bytes, p.ring_bytes - at);
-    flush(bytes + p.ring_offset + at, first / 64);
-    flush(bytes + p.ring_offset, (p.bytes - first) / 64);
-  }
-  base::store_fence();
-  ::munmap(log, h.log_bytes);
   return {};
 }
 

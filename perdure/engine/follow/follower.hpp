@@ -165,7 +165,6 @@ class Follower {
   Status read_ahead();
   Status take(const log::RecordView& r);
   Status apply_ahead();
-  Status make_durable();
   Status make_records_durable();
   void give_back();
   [[nodiscard]] std::uint64_t limit() const noexcept;

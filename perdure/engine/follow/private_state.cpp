@@ -152,6 +152,7 @@ Status PrivateState::prepare(const std::uint64_t* payload, std::uint64_t words,
         return;
       }
       case log::EntryKind::end:
+      case log::EntryKind::note:
       case log::EntryKind::after: return;
       case log::EntryKind::before:
         status = failure(Code::corrupt, file_.path(), "an undo entry in a redo log");

@@ -41,6 +41,7 @@ class ReaderTransaction final : public DynamicEngine::Transaction {
   std::byte* alloc(std::uint64_t) override { refuse(); }
   void free(void*) override { refuse(); }
   void keep_refusal() noexcept override { refusal_.keep(); }
+  void emit(std::string_view, std::string_view, std::uint16_t) override { refuse(); }
   std::uint64_t commit(Durability) override;
   void rollback() noexcept override;
   void backoff() noexcept override {}

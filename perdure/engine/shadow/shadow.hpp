@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "perdure/engine/redo_engine.hpp"
 #include "perdure/engine/redo_transaction.hpp"
@@ -22,6 +23,7 @@
 #include "perdure/engine/shadow/saver.hpp"
 #include "perdure/engine/shadow/writer.hpp"
 #include "perdure/engine/view.hpp"
+#include "perdure/log/note.hpp"
 
 namespace perdure::engine::shadow {
 
@@ -83,6 +85,8 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   static constexpr std::uint64_t never = ~std::uint64_t{0};
 
   [[nodiscard]] std::uint64_t last_recorded() const noexcept { return tm::last_id<Tm>(tm_); }
+  [[nodiscard]] static std::uint64_t unix_ns() noexcept;
+  void will_have_notes();
   void slice(Transaction& transaction, bool all, std::uint64_t needed = 0);
   bool step_locked(Transaction& transaction, std::size_t pages);
   bool slice_locked(Transaction& transaction, std::size_t pages);
@@ -125,6 +129,7 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   std::unique_ptr<Checkpoint> checkpoint_;  // null if the pool is read-only
   std::unique_ptr<Helper> helper_;          // null if the pool's thread makes none on memory
   std::mutex checkpointing_;
+  std::atomic<bool> has_notes_{false};  // the pool has the feature
   std::atomic<std::uint64_t> checkpoints_{0}, checkpoint_id_{0};
   const std::shared_ptr<OpenSnapshots> snapshots_;  // its snapshots may outlive the pool
   Transactions<Transaction> transactions_;
@@ -193,6 +198,15 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
     record_.words_over(offset, src, n, a);
     mark_.mark(offset, n * 8, tm_.alone());
     for (std::uint64_t i = 0; i < n; ++i) tm_.put(a + i, src[i]);
+  }
+
+  /// Adds an event to the transaction's record: it is durable with the transaction, or never was.
+  [[gnu::noinline, gnu::cold]] void emit(std::string_view topic, std::string_view bytes,
+                                         std::uint16_t schema) {
+    const log::Note note{topic, bytes, schema, engine_.unix_ns()};
+    log::check_note(note);
+    engine_.will_have_notes();
+    log::add_note(record_, note);
   }
 
   std::uint64_t commit(Durability durability) {

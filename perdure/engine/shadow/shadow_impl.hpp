@@ -16,6 +16,7 @@
 #include "perdure/engine/shadow/resident.hpp"
 #include "perdure/engine/shadow/shadow.hpp"
 #include "perdure/pool/directory.hpp"
+#include "perdure/pool/features.hpp"
 
 namespace perdure::engine::shadow {
 
@@ -315,6 +316,23 @@ bool Shadow<Tm>::follow_log(std::chrono::microseconds /*nap*/) {
     // do, at three quarters of a log.
     return false;
   }
+}
+
+template <class Tm>
+std::uint64_t Shadow<Tm>::unix_ns() noexcept {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(
+      duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count());
+}
+
+// FEATURE-1: the header has the feature, durably, before a record has a note.
+template <class Tm>
+void Shadow<Tm>::will_have_notes() {
+  // Relaxed: whoever sees it false asks the file, which knows.
+  if (has_notes_.load(std::memory_order_relaxed)) return;
+  // mutant: notes-feature-first
+  core_.file.require_feature(pool::Feature::note_entries).or_throw();
+  has_notes_.store(true, std::memory_order_relaxed);
 }
 
 template <class Tm>

@@ -66,6 +66,9 @@ class Writer {
     with_cursor_back([&] { transaction_.free(p); }, [&] { transaction_.refusal().keep_of_free(); });
   }
   void keep_refusal() noexcept { transaction_.refusal().keep(); }
+  void emit(std::string_view topic, std::string_view bytes, std::uint16_t schema) {
+    with_cursor_back([&] { transaction_.emit(topic, bytes, schema); });
+  }
 
  private:
   [[gnu::noinline, gnu::cold]] void write_in_transaction(std::uint64_t* a, std::uint64_t v) {
