@@ -60,6 +60,8 @@ PROGRAMS = {
     "archive": ("backup_archive_test", [*GTEST]),
     "archive_killed": ("backup_kill_test", [*GTEST]),
     "restore": ("backup_restore_test", [*GTEST]),
+    "events": ("events_test", [*GTEST]),
+    "events_durable": ("readers_durable_test", [*GTEST]),
     "readers": ("readers_test", [*GTEST]),
     "readers_gate": ("readers_gate_test", [*GTEST]),
     "readers_durable": ("readers_durable_test", [*GTEST]),

@@ -106,15 +106,13 @@ TEST_F(Features, AnUnknownBitForWritingIsRefusedWhereThePoolIsWritten) {
 
 TEST_F(Features, AllMissingOnesAreNamed) {
   rewrite([](Header& h) {
-    h.features_read = info(Feature::note_entries).bit() | 1ULL << 50;
-    h.features_write = 1ULL << 51;
+    h.features_read = 1ULL << 50;
+    h.features_write = info(Feature::data_checksums).bit() | 1ULL << 51;
   });
   refused(false,
-          "'note entries' (bit 4, for reading), a feature without a name (bit 50, for reading), a "
+          "'data checksums' (bit 5, for writing), a feature without a name (bit 50, for reading), a "
           "feature without a name (bit 51");
-  refused(true,
-          "'note entries' (bit 4, for reading), a feature without a name (bit 50, for reading), "
-          "expected");
+  refused(true, "a feature without a name (bit 50, for reading), expected");
 }
 
 // A number that has a name, in a word in which it has none: it means something that this build
@@ -196,13 +194,13 @@ TEST_F(Features, OlderVersionsHaveNoWordsOfFeatures) {
 TEST_F(Features, AFeatureRaisesTheVersionAndKeepsWhatVersion3Meant) {
   rewrite([](Header& h) { h.version = 3; });
   Header h = header_of(path);
-  set_feature(h, Feature::note_entries);
+  set_feature(h, Feature::data_checksums);
   EXPECT_EQ(h.version, 4U);
-  EXPECT_EQ(h.features_read,
-            info(Feature::combined_records).bit() | info(Feature::note_entries).bit());
+  EXPECT_EQ(h.features_read, info(Feature::combined_records).bit());
+  EXPECT_EQ(h.features_write, info(Feature::data_checksums).bit());
   EXPECT_EQ(feature_names(h),
             (std::vector<std::string>{"combined records",
-                                      "note entries (unknown to this build, for reading)"}));
+                                      "data checksums (unknown to this build, for writing)"}));
 }
 
 TEST_F(Features, RequiringOneUpgradesThePoolOnce) {

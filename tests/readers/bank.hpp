@@ -58,6 +58,7 @@ inline std::uint64_t change_bank(BankPool& pool, std::uint64_t n) {
         }
         tx(bank.texts) = texts;
         tx(bank.changes) = tx(bank.changes) + 1;
+        tx.emit("change", std::to_string(n));
       })
       .id();
 }

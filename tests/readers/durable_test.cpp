@@ -97,6 +97,24 @@ TEST_F(ReadersDurable, ShowsNothingBeforeTheWritersSync) {
   EXPECT_TRUE(pool.wait_for(id, 10s));
 }
 
+// The same of events.
+TEST_F(ReadersDurable, ReturnsNoEventBeforeTheWritersSync) {
+  const auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(0));
+  auto stream = open_events(path_);
+  shared->hold = true;
+  const std::uint64_t begun = shared->begun;
+  writer->line().send(1);
+  ASSERT_TRUE(test::comes([&] { return shared->begun > begun; }));
+  Event event;
+  EXPECT_FALSE(stream.next(event, 100ms));
+  shared->hold = false;
+  std::uint64_t id = 0;
+  ASSERT_TRUE(writer->line().receive(id));
+  ASSERT_TRUE(stream.next(event, 10s));
+  EXPECT_EQ(id, event.position.id);
+}
+
 // Of a record that a killed writer has left nobody knows whether it is durable.
 TEST_F(ReadersDurable, SyncsWhatAKilledWriterHasLeft) {
   auto writer = this->writer();

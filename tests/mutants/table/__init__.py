@@ -13,6 +13,7 @@ from .backup import BACKUP
 from .blurred import BLURRED
 from .callers import CALLERS
 from .copies import COPIES
+from .events import EVENTS
 from .flush_all import FLUSH_ALL
 from .mutant import Mutant
 from .orders import ORDERS
@@ -33,6 +34,7 @@ MUTANTS = (
     + SNAPSHOTS
     + BACKUP
     + READERS
+    + EVENTS
     + CALLERS
     + LISTS
     + REWIND
