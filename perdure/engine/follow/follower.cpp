@@ -141,8 +141,8 @@ Status Follower::apply_live_log() {
   constexpr int most_tries = 100;
   for (int tries = 1;; ++tries) {
     if (Status s = read_ahead(); !s.ok()) return s;
-    // Acquire: pairs with the writer's exchange: what the pages show is covered.
-    // mutant: follower-attaches-up-to-home-clock
+    // Acquire: pairs with the writer's exchange: what the pages show is covered. If it were not,
+    // each read would find that it was overtaken.
     if (file_.told().home_clock.load(std::memory_order_acquire) <= copied_) return {};
     if (tries == most_tries) return busy();
     std::this_thread::sleep_for(std::chrono::microseconds(100));

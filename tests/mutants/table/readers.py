@@ -31,11 +31,6 @@ READERS = (
         by="readers",
     ),
     Mutant(
-        "a reader attaches up to home_clock",
-        {"follower-attaches-up-to-home-clock": always()},
-        by="readers",
-    ),
-    Mutant(
         "a read looks at home_clock (FOLLOW-2)",
         {"follower-looks-at-home-clock": always(part="1 of 2")},
         by="readers",
