@@ -450,6 +450,8 @@ int perdure_free(perdure_tx* tx, void* block) {
 int perdure_emit(perdure_tx* tx, const char* topic, const void* bytes, size_t n, uint16_t schema) {
   return step(tx, [&] {
     check_writable(*tx);
+    if (bytes == nullptr && n != 0)
+      throw error(failure(Code::invalid, "", "perdure_emit() of no bytes", "their address"));
     tx->tx.emit(topic != nullptr ? topic : "", {static_cast<const char*>(bytes), n}, schema);
   });
 }

@@ -372,7 +372,6 @@ void PoolBase::begin_archive() {
 void PoolBase::shut() noexcept {
   if (running_ == nullptr) return;
   const std::uint32_t state = running_->state();
-  if ((state & engine::EngineBase::forked_bit) == 0) end_events();
   if ((state & engine::EngineBase::forked_bit) == 0)
     if (engine::Snapshots* const all = running_->snapshots(); all != nullptr) all->end();
   root_ = nullptr;
@@ -388,6 +387,7 @@ void PoolBase::shut() noexcept {
     if ((state & ~engine::EngineBase::read_only_bit) == 0) (void)running_->close();
   } catch (...) {  // the next opening recovers
   }
+  end_events();
   running_ = nullptr;
 }
 

@@ -17,6 +17,7 @@
 #include "perdure/engine/follow/log_reader.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/pool/format.hpp"
+#include "perdure/pool/open_pool.hpp"
 
 namespace perdure::backup {
 
@@ -32,8 +33,10 @@ class EventLog {
   /// Up to which id records may be read; `unknown` if nobody says what is durable.
   [[nodiscard]] virtual Result<std::uint64_t> durable() = 0;
   static constexpr std::uint64_t unknown = ~std::uint64_t{0};
-  /// The newest id, durable or not, as far as it is known.
-  [[nodiscard]] virtual Result<std::uint64_t> newest() { return durable(); }
+  /// The newest id, durable or not; `unknown` if nobody says it.
+  [[nodiscard]] virtual Result<std::uint64_t> newest() = 0;
+  /// Why no record will follow those up to durable(); ok while some may.
+  [[nodiscard]] virtual Status over() { return {}; }
   /// Makes records durable that lie there, where durable() was `unknown`.
   virtual Status make_durable(const std::vector<engine::follow::LogReader::Place>& places) = 0;
 };
@@ -53,7 +56,13 @@ class EventStream::Source {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Ready {
+    Event event;
+    EventPosition behind;  // the position when it was returned
+  };
   void begin();
+  void begin_at_the_end();
+  void keep_position();
   bool fill();
   bool fill_from_log();
   bool fill_from_archive();
@@ -71,14 +80,18 @@ class EventStream::Source {
   std::uint64_t scanned_ = 0;      // every transaction up to it was read
   std::uint32_t ordinal_ = 0;      // of the next event of the transaction that is read
   std::vector<Event> unnumbered_;  // of a transaction whose end has not been read
-  std::vector<Event> read_;        // from records of which it is not known that they are durable
-  std::deque<Event> ready_;
+  std::vector<Ready> read_;        // from records of which it is not known that they are durable
+  std::deque<Ready> ready_;
+  std::uint64_t lacks_ = 0;  // the log has nothing up to this id, of which something is wanted
   engine::follow::LogReader reader_;
-  bool reading_ = false;  // reader_ was started, with the header that had what follows
-  std::uint64_t epoch_ = 0, checkpoint_id_ = 0;
+  bool reading_ = false;       // reader_ was started, with the header of this sequence
+  std::uint64_t sequence_ = 0;
+  bool full_ = false;  // there may be more than was read at once
 };
 
 namespace backup {
+/// durable() of a pool that this process follows.
+[[nodiscard]] Result<std::uint64_t> durable_of(const pool::OpenPool& followed);
 /// The position that a consumer has kept; nothing if it has none.
 [[nodiscard]] Result<std::optional<EventPosition>> consumer_position(Store& store,
                                                                      const std::string& name);

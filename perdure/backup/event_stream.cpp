@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // EventStream, Following, and the streams that need no open pool. See events.hpp.
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -22,6 +27,14 @@ namespace {
 
 using pool::OpenPool;
 
+bool keeps_events(const pool::Header& h) {
+  const auto all = engine::registered();
+  return !pool::has_feature(h, pool::Feature::dependent_records) &&
+         std::any_of(all.begin(), all.end(), [&](const engine::EngineInfo& e) {
+           return e.serves_readers && e.family == pool::engine_name(h);
+         });
+}
+
 // The log of a pool that another process may have open.
 class OthersLog final : public backup::EventLog {
  public:
@@ -30,13 +43,7 @@ class OthersLog final : public backup::EventLog {
     how.path = path;
     how.create = false;
     how.read_only = true;
-    how.may_follow = [](const pool::Header& h) {
-      const auto all = engine::registered();
-      return !pool::has_feature(h, pool::Feature::dependent_records) &&
-             std::any_of(all.begin(), all.end(), [&](const engine::EngineInfo& e) {
-               return e.serves_readers && e.family == pool::engine_name(h);
-             });
-    };
+    how.may_follow = keeps_events;
     pool::Identity who;
     who.engine_any = who.layout_any = true;
     file_ = OpenPool::open(how, who).value();
@@ -49,21 +56,30 @@ class OthersLog final : public backup::EventLog {
   int fd() const override { return file_->fd(); }
   const std::string& path() const override { return file_->path(); }
   Result<pool::Header> header() const override {
-    // While a session begins, the header is of the one before.
-    return file_->newest_header();
+    auto h = file_->newest_header();
+    if (!h.ok()) return h;
+    // Another program may have opened it meanwhile.
+    if (Status s = pool::check_features(path(), *h, false); !s.ok()) return s;
+    if (std::memcmp(h->uuid, file_->header().uuid, sizeof h->uuid) != 0 || !keeps_events(*h))
+      return failure(Code::expired, path(), "a file that has become another pool",
+                     "the pool that was opened", "open its events again");
+    return h;
   }
   Result<std::uint64_t> durable() override {
+    if (process_ != ::getpid())
+      return failure(Code::closed, path(), "events that were carried through fork()",
+                     "those opened in this process");
+    if (!file_->is_at_path())
+      return failure(Code::expired, path(), "a file that another one has replaced",
+                     "the file that was opened", "open its events again");
+    return backup::durable_of(*file_);
+  }
+  Result<std::uint64_t> newest() override {
+    auto id = durable();
     const auto writer = file_->writer();
-    if (!writer.ok()) return writer.status();
-    const bool strict = file_->header().order == pool::CommitOrder::strict;
-    if (*writer == OpenPool::Writer::serves && !strict)
-      return file_->told().durable_id.load(std::memory_order_acquire);  // pairs with LogWriter
-    if (*writer == OpenPool::Writer::serves) return unknown;
-    // It is being opened, or by a program that tells nothing: only what is in the data region.
-    auto header = file_->newest_header();
-    if (!header.ok()) return header.status();
-    if (*writer == OpenPool::Writer::silent || header->clean == 1) return header->checkpoint_id;
-    return unknown;
+    if (!id.ok() || !writer.ok()) return id;
+    // While it is opened, only recovery knows.
+    return *writer == OpenPool::Writer::silent ? Result<std::uint64_t>(unknown) : id;
   }
   Status make_durable(const std::vector<engine::follow::LogReader::Place>& places) override {
     if (!failed_.ok()) return failed_;
@@ -71,6 +87,7 @@ class OthersLog final : public backup::EventLog {
   }
 
  private:
+  const pid_t process_ = ::getpid();
   std::unique_ptr<OpenPool> file_;
   Status failed_;
 };
@@ -110,6 +127,7 @@ struct Following::Impl {
   std::atomic<bool> stop{false};
   mutable std::mutex mutex;
   Status status;
+  const pid_t process = ::getpid();
   std::thread thread;  // last: it uses the others
 
   Impl(EventStream s, Call call) : stream(std::move(s)), f(std::move(call)) {
@@ -125,12 +143,29 @@ struct Following::Impl {
     stop.store(true, std::memory_order_relaxed);
     if (thread.joinable()) thread.join();
   }
+  // Whether the stream has a name; then it has kept its position.
+  bool acknowledged() {
+    try {
+      stream.acknowledge();
+      return true;
+    } catch (const error& e) {
+      if (e.code() != Code::invalid) throw;
+      return false;
+    }
+  }
   void run() noexcept {
     Status ended;
     try {
       // This is the program's code, too: it may take a slot, as any thread does.
-      for (Event event; !stop.load(std::memory_order_relaxed);)
-        if (stream.next(event, std::chrono::milliseconds(20)) && !f(event)) break;
+      std::optional<bool> named;
+      for (Event event; !stop.load(std::memory_order_relaxed);) {
+        if (!stream.next(event, std::chrono::milliseconds(20))) continue;
+        if (!f(event)) break;
+        if (!named)
+          named = acknowledged();
+        else if (*named)
+          stream.acknowledge();
+      }
     } catch (const error& e) {
       ended = e.status();
     } catch (const std::bad_alloc&) {
@@ -149,7 +184,10 @@ Following::Following(EventStream stream, Call f)
     : impl_(std::make_unique<Impl>(std::move(stream), std::move(f))) {}
 Following::Following(Following&&) noexcept = default;
 Following& Following::operator=(Following&&) noexcept = default;
-Following::~Following() = default;
+Following::~Following() {
+  // A forked child has no such thread.
+  if (impl_ != nullptr && impl_->process != ::getpid()) (void)impl_.release();
+}
 Status Following::status() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->status;

@@ -52,7 +52,8 @@ inline void add_note(RecordWriter& record, const Note& note) {
   if (n > Note::head_words) words[n - 1] = 0;
   auto* const to = reinterpret_cast<char*>(words + Note::head_words);
   std::memcpy(to, note.topic.data(), note.topic.size());
-  std::memcpy(to + note.topic.size(), note.bytes.data(), note.bytes.size());
+  if (!note.bytes.empty())
+    std::memcpy(to + note.topic.size(), note.bytes.data(), note.bytes.size());
 }
 
 /// Reads an entry of kind note; nothing where its lengths contradict each other. The result points

@@ -93,8 +93,8 @@ class EventsKilled : public testing::TestWithParam<const char*> {
           if (event.bytes.substr(0, event.bytes.find(':')) != std::to_string(n))
             tx(seen.wrong) = n;
           tx(seen.count) = n;
-          tx(seen.id) = event.position.id;
-          tx(seen.ordinal) = event.position.ordinal;
+          tx(seen.id) = stream->position().id;
+          tx(seen.ordinal) = stream->position().ordinal;
         });
       }
     });

@@ -72,6 +72,7 @@ class ReadersDurable : public testing::Test {
       writes = true;
       auto pool = BankPool::open(path_, options(false));
       test::open_bank(pool);
+      (void)test::change_bank(pool, 1000);  // with the feature that its event needs
       for (std::uint64_t n = 0; line.receive(n);)
         line.send(n == 0 ? 0 : test::change_bank(pool, n));
     });

@@ -205,8 +205,8 @@ class Shadow<Tm>::Transaction : public RedoTransaction<Shadow<Tm>, Tm, log::LogW
                                          std::uint16_t schema) {
     const log::Note note{topic, bytes, schema, engine_.unix_ns()};
     log::check_note(note);
-    engine_.will_have_notes();
     log::add_note(record_, note);
+    engine_.will_have_notes();  // what throws here refuses the transaction
   }
 
   std::uint64_t commit(Durability durability) {
