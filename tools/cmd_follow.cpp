@@ -74,9 +74,9 @@ int run(App& app) {
   if (folder) options.archive = arguments.path;
   EventStream stream =
       folder ? open_archived_events(options) : open_events(arguments.path, options);
-  const auto idle = arguments.wait < 0 ? hours(24 * 365)
-                                       : duration_cast<milliseconds>(
-                                             duration<double>(arguments.wait));
+  const auto idle = arguments.wait < 0
+                        ? hours(24 * 365)
+                        : duration_cast<milliseconds>(duration<double>(arguments.wait));
   std::uint64_t count = 0;
   for (Event event; arguments.limit == 0 || count < arguments.limit; ++count) {
     if (!stream.next(event, duration_cast<milliseconds>(idle))) break;
@@ -98,8 +98,9 @@ void add_follow(App& app) {
   sub.option("--from", arguments.from,
              "now, start, or behind what was seen last: an id, or an id and a number in it (17.0)")
       .show_default();
-  sub.option("--consumer", arguments.events.consumer,
-             "a name under which the archive keeps how far this command has come: it goes on there");
+  sub.option(
+      "--consumer", arguments.events.consumer,
+      "a name under which the archive keeps how far this command has come: it goes on there");
   sub.option("--limit", arguments.limit, "end after so many events (0: never)").show_default();
   sub.option("--wait", arguments.wait, "end when no event has come for so many seconds (-1: never)")
       .show_default();

@@ -18,8 +18,8 @@
 #include "perdure/base/descriptor.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/engine_base.hpp"
-#include "perdure/engine/followed_log.hpp"
 #include "perdure/engine/follow/log_durable.hpp"
+#include "perdure/engine/followed_log.hpp"
 #include "perdure/pool/open_pool.hpp"
 
 namespace perdure {

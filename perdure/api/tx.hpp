@@ -325,9 +325,10 @@ class Tx : public Reads {
   /// pool's engine keeps no events, error(invalid) for a topic, error(too_big) beyond half a log or
   /// 8 MB; update() rolls back.
   void emit(std::string_view topic, std::string_view bytes, std::uint16_t schema = 0) {
-    static_assert(requires { writer_.emit(topic, bytes, schema); },
-                  "perdure: the pool's compiled-in engine keeps no events: use Pool<Root>, or an "
-                  "instance of shadow");
+    static_assert(
+        requires { writer_.emit(topic, bytes, schema); },
+        "perdure: the pool's compiled-in engine keeps no events: use Pool<Root>, or an "
+        "instance of shadow");
     writer_.emit(topic, bytes, schema);
   }
 

@@ -273,9 +273,8 @@ bool EventStream::Source::fill_from_log() {
 bool EventStream::Source::fill_from_archive() {
   const auto segments = backup::list_segments(*store_).value();
   if (segments.empty()) return false;
-  const auto next = std::find_if(segments.begin(), segments.end(), [this](const auto& segment) {
-    return segment.last > scanned_;
-  });
+  const auto next = std::find_if(segments.begin(), segments.end(),
+                                 [this](const auto& segment) { return segment.last > scanned_; });
   if (next == segments.end()) return false;
   auto bytes = store_->get(next->text());
   if (bytes.code() == Code::not_found) return true;  // it was pruned just now
@@ -291,15 +290,14 @@ bool EventStream::Source::fill_from_archive() {
     std::vector<Ready>& read;
     ~Clear() { read.clear(); }
   } const clear{read_};
-  Status s = backup::each_frame(segment.frames(), segment.frames_bytes(),
-                                store_->name() + "/" + next->text(), end,
-                                [&](const backup::Frame& frame) {
-                                  if (frame.header.kind != backup::FrameKind::group) return Status();
-                                  take_entries(
-                                      reinterpret_cast<const std::uint64_t*>(frame.payload),
-                                      frame.header.payload_bytes / 8, frame.header.last);
-                                  return Status();
-                                });
+  Status s =
+      backup::each_frame(segment.frames(), segment.frames_bytes(),
+                         store_->name() + "/" + next->text(), end, [&](const backup::Frame& frame) {
+                           if (frame.header.kind != backup::FrameKind::group) return Status();
+                           take_entries(reinterpret_cast<const std::uint64_t*>(frame.payload),
+                                        frame.header.payload_bytes / 8, frame.header.last);
+                           return Status();
+                         });
   if (!s.ok()) throw error(s);
   for (Ready& ready : read_) ready_.push_back(std::move(ready));
   scanned_ = next->last;

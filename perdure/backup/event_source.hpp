@@ -84,7 +84,7 @@ class EventStream::Source {
   std::deque<Ready> ready_;
   std::uint64_t lacks_ = 0;  // the log has nothing up to this id, of which something is wanted
   engine::follow::LogReader reader_;
-  bool reading_ = false;       // reader_ was started, with the header of this sequence
+  bool reading_ = false;  // reader_ was started, with the header of this sequence
   std::uint64_t sequence_ = 0;
   bool full_ = false;  // there may be more than was read at once
 };

@@ -17,8 +17,8 @@
 #include "perdure/backup/event_source.hpp"
 #include "perdure/base/signals.hpp"
 #include "perdure/base/thread_slot.hpp"
-#include "perdure/engine/engine_info.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
+#include "perdure/engine/engine_info.hpp"
 #include "perdure/engine/follow/log_durable.hpp"
 #include "perdure/pool/features.hpp"
 
@@ -48,10 +48,10 @@ class OthersLog final : public backup::EventLog {
     who.engine_any = who.layout_any = true;
     file_ = OpenPool::open(how, who).value();
     if (!file_->following())
-      throw error(failure(Code::unsupported, path,
-                          "events of a pool of engine '" +
-                              std::string(pool::engine_name(file_->header())) + "'",
-                          "one that keeps events: shadow"));
+      throw error(failure(
+          Code::unsupported, path,
+          "events of a pool of engine '" + std::string(pool::engine_name(file_->header())) + "'",
+          "one that keeps events: shadow"));
   }
   int fd() const override { return file_->fd(); }
   const std::string& path() const override { return file_->path(); }

@@ -39,11 +39,11 @@ struct EventPosition {
 
 /// One event. Thread safety: a value.
 struct Event {
-  EventPosition position;      ///< its transaction's id, and which of its events it is, from 0 on
-  std::uint64_t unix_ns = 0;   ///< when it was emitted
-  std::string topic;           ///< as Tx::emit was given it
-  std::uint16_t schema = 0;    ///< the same
-  std::string bytes;           ///< the same
+  EventPosition position;     ///< its transaction's id, and which of its events it is, from 0 on
+  std::uint64_t unix_ns = 0;  ///< when it was emitted
+  std::string topic;          ///< as Tx::emit was given it
+  std::uint16_t schema = 0;   ///< the same
+  std::string bytes;          ///< the same
 };
 
 /// What of a pool's events is wanted, and from where on.

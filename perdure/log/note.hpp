@@ -46,8 +46,8 @@ inline void add_note(RecordWriter& record, const Note& note) {
   const std::uint64_t text = note.topic.size() + note.bytes.size();
   const std::uint64_t n = Note::head_words + (text + 7) / 8;
   std::uint64_t* const words = record.entry_of(EntryKind::note, n);
-  words[0] = note.bytes.size() | std::uint64_t{note.schema} << 32 |
-             std::uint64_t{note.topic.size()} << 48;
+  words[0] =
+      note.bytes.size() | std::uint64_t{note.schema} << 32 | std::uint64_t{note.topic.size()} << 48;
   words[1] = note.unix_ns;
   if (n > Note::head_words) words[n - 1] = 0;
   auto* const to = reinterpret_cast<char*>(words + Note::head_words);

@@ -153,11 +153,10 @@ TEST_P(Events, OfTransactionsThatCommit) {
   EXPECT_EQ("", event.bytes);
   EXPECT_EQ((EventPosition{id, 0}), event.position);
   for (const std::string& topic : {std::string(), std::string(256, 't')})
-    EXPECT_EQ(Code::invalid,
-              pool.try_update([&](tx& tx, Root&) { tx.emit(topic, "x"); }).code());
-  EXPECT_EQ(Code::too_big, pool.try_update([&](tx& tx, Root&) {
-                                  tx.emit("t", std::string(600 << 10, 'x'));
-                                }).code());
+    EXPECT_EQ(Code::invalid, pool.try_update([&](tx& tx, Root&) { tx.emit(topic, "x"); }).code());
+  EXPECT_EQ(
+      Code::too_big,
+      pool.try_update([&](tx& tx, Root&) { tx.emit("t", std::string(600 << 10, 'x')); }).code());
   const std::string large(200 << 10, 'y');
   (void)pool.update([&](tx& tx, Root&) { tx.emit("t", large); });
   ASSERT_TRUE(stream.next(event, 10s));
@@ -416,15 +415,15 @@ TEST_P(Events, OutliveTheirPool) {
 }
 
 std::string name_of(const testing::TestParamInfo<How>& info) { return info.param.name; }
-INSTANTIATE_TEST_SUITE_P(
-    All, Events,
-    testing::Values(How{"file", "file", "", Durability::durable},
-                    How{"file_async", "file", "", Durability::async},
-                    How{"memory", "emulated", "", Durability::durable},
-                    How{"memory_group", "emulated", "", Durability::group},
-                    How{"stm", "emulated", "shadow/stm", Durability::durable},
-                    How{"global_lock", "emulated", "shadow/global_lock", Durability::durable}),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(All, Events,
+                         testing::Values(How{"file", "file", "", Durability::durable},
+                                         How{"file_async", "file", "", Durability::async},
+                                         How{"memory", "emulated", "", Durability::durable},
+                                         How{"memory_group", "emulated", "", Durability::group},
+                                         How{"stm", "emulated", "shadow/stm", Durability::durable},
+                                         How{"global_lock", "emulated", "shadow/global_lock",
+                                             Durability::durable}),
+                         name_of);
 
 TEST(EventsElsewhere, AreUnsupported) {
   const std::string path = testing::TempDir() + "/events_undo_" + std::to_string(::getpid());
@@ -432,8 +431,7 @@ TEST(EventsElsewhere, AreUnsupported) {
   o.engine = "undo";
   {
     auto pool = RootPool::open(path, o);
-    EXPECT_EQ(Code::unsupported,
-              pool.try_update([](tx& tx, Root&) { tx.emit("t", "x"); }).code());
+    EXPECT_EQ(Code::unsupported, pool.try_update([](tx& tx, Root&) { tx.emit("t", "x"); }).code());
     EXPECT_THROW((void)pool.events(), error);
     EXPECT_FALSE(pool.file().has_feature(pool::Feature::note_entries));
   }

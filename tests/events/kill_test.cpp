@@ -90,8 +90,7 @@ class EventsKilled : public testing::TestWithParam<const char*> {
         if (!stream->next(event, 1s)) continue;
         (void)pool.update([&](tx& tx, Seen& seen) {
           const std::uint64_t n = tx(seen.count) + 1;
-          if (event.bytes.substr(0, event.bytes.find(':')) != std::to_string(n))
-            tx(seen.wrong) = n;
+          if (event.bytes.substr(0, event.bytes.find(':')) != std::to_string(n)) tx(seen.wrong) = n;
           tx(seen.count) = n;
           tx(seen.id) = stream->position().id;
           tx(seen.ordinal) = stream->position().ordinal;
@@ -129,7 +128,8 @@ TEST_P(EventsKilled, EachIsCountedOnce) {
   EXPECT_TRUE(test::comes([&] {
     auto pool = Pool<Seen>::try_open(seen_, looks);
     if (!pool.ok()) return false;
-    pool->view([&](rtx& tx, const Seen& seen) { counted = tx(seen.count), wrong = tx(seen.wrong); });
+    pool->view(
+        [&](rtx& tx, const Seen& seen) { counted = tx(seen.count), wrong = tx(seen.wrong); });
     return wrong != 0 || counted >= emitted;
   }));
   EXPECT_EQ(0U, wrong) << "the first event that is not the next one";

@@ -109,9 +109,10 @@ TEST_F(Features, AllMissingOnesAreNamed) {
     h.features_read = 1ULL << 50;
     h.features_write = info(Feature::data_checksums).bit() | 1ULL << 51;
   });
-  refused(false,
-          "'data checksums' (bit 5, for writing), a feature without a name (bit 50, for reading), a "
-          "feature without a name (bit 51");
+  refused(
+      false,
+      "a feature without a name (bit 50, for reading), 'data checksums' (bit 5, for writing), a "
+      "feature without a name (bit 51");
   refused(true, "a feature without a name (bit 50, for reading), expected");
 }
 
