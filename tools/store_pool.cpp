@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <nlohmann/json.hpp>
@@ -51,6 +52,8 @@ Options options_for(const PoolArguments& arguments, StorePool::Access access,
   o.durability = durability;
   o.creation.threads = 1;  // the whole log is one ring: a row may be half of it
   o.archive.folder = arguments.archive;
+  // Other commands may read meanwhile, and a load can wait for them.
+  o.readers.writer_patience = std::chrono::seconds(1);
   if (arguments.max_size != 0) o.creation.max_size = arguments.max_size;
   o.creation.log_size = arguments.log_size != 0 ? arguments.log_size : default_log;
   return o;

@@ -88,21 +88,24 @@ class Checked {
     return {};
   }
 
-  // A pool that was closed in order shows its contents without a write; any other pool is refused,
-  // because recovery writes.
+  // A pool that was closed in order, or whose engine serves reader processes, shows its contents
+  // without a write; any other pool is refused, because recovery writes.
   std::string read_only() {
     Options o = options();
     o.read_only = true;
-    auto pool = TestPool::try_open(path_, o);
-    if (!known_.clean) {
-      if (pool.ok()) return "a pool that was not closed in order opens for reading only";
-      if (pool.code() != Code::read_only ||
-          pool.status().message().find("not closed in order") == std::string::npos)
+    const bool opens = known_.clean || engine::find_instance(known_.engine)->serves_readers;
+    {
+      auto pool = TestPool::try_open(path_, o);
+      if (opens) {
+        if (!pool.ok()) return "opened for reading only: " + pool.status().message();
+        if (std::string why = compared(*pool, known_.transactions); !why.empty())
+          return "opened for reading only: " + why;
+      } else if (pool.ok()) {
+        return "a pool that was not closed in order opens for reading only";
+      } else if (pool.code() != Code::read_only ||
+                 pool.status().message().find("not closed in order") == std::string::npos) {
         return "opened for reading only it is refused with: " + pool.status().message();
-    } else {
-      if (!pool.ok()) return "opened for reading only: " + pool.status().message();
-      if (std::string why = compared(*pool, known_.transactions); !why.empty())
-        return "opened for reading only: " + why;
+      }
     }
     return read_all(path_) == original_ ? std::string()
                                         : "opening for reading only changed the file";

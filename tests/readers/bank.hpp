@@ -34,7 +34,7 @@ inline std::string text_of(std::uint64_t n) {
 
 /// The first transaction.
 inline void open_bank(BankPool& pool) {
-  pool.update([](tx& tx, Bank& bank) {
+  pool.update(durable, [](tx& tx, Bank& bank) {
     if (bank.account.size(tx) != 0) return;
     for (std::uint64_t i = 0; i < accounts; ++i) bank.account.put(tx, i, money);
   });
