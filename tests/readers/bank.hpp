@@ -62,6 +62,16 @@ inline std::uint64_t change_bank(BankPool& pool, std::uint64_t n) {
       })
       .id();
 }
+/// A transaction that puts a text that stays, so that the pool grows. `n`: not used before, 300 or
+/// more. Returns its id.
+inline std::uint64_t grow_bank(BankPool& pool, std::uint64_t n) {
+  return pool
+      .update([n](tx& tx, Bank& bank) {
+        bank.text.put(tx, n, text_of(n));
+        tx(bank.texts) = tx(bank.texts) + 1;
+      })
+      .id();
+}
 /// Reads a whole state. Returns what is wrong with it, or nothing.
 template <class Tx>
 std::string wrong_with(Tx& tx, const Bank& bank, std::uint64_t& changes) {

@@ -27,7 +27,7 @@ using test::Line;
 using test::Process;
 
 // What the writer's process is asked for.
-enum Command : std::uint64_t { open_it, close_it, checkpoint, trim, run, step = 1000 };
+enum Command : std::uint64_t { open_it, close_it, checkpoint, trim, run, step = 1000, put = 1000000 };
 
 struct How {
   std::string name, medium;
@@ -60,7 +60,8 @@ class Readers : public testing::TestWithParam<How> {
   [[nodiscard]] BankPool reader() const { return BankPool::open(path_, options(true)); }
 
   // Answers `step + n` with the id of transaction n, `run` with how many transactions of two
-  // threads it did until the next command, and all others with 0.
+  // threads it did until the next command, `put + n` with the id of the transaction that puts text
+  // n, and all others with 0.
   void write(Line& line) const {
     std::optional<BankPool> pool;
     std::uint64_t done = 0;
@@ -89,6 +90,8 @@ class Readers : public testing::TestWithParam<How> {
         one.join(), two.join();
         answer = n - done;
         done = n;
+      } else if (command >= put) {
+        answer = test::grow_bank(*pool, command - put);
       } else {
         answer = test::change_bank(*pool, command - step);
         done = command - step + 1;
@@ -133,6 +136,23 @@ TEST_P(Readers, SeesEachTransaction) {
   }
   EXPECT_FALSE(pool.wait_for(pool.durable_id() + 1, 20ms));
   EXPECT_EQ(Code::read_only, pool.try_update([](tx&, Bank&) {}).code());
+}
+
+// Each record is read with the pool as long as it was before: blocks lie in spans that begin before
+// that end, and end after it.
+TEST_P(Readers, FollowsGrowthInStepsOfOneTransaction) {
+  const auto writer = this->writer();
+  ASSERT_EQ(0U, writer->ask(open_it));
+  auto pool = reader();
+  const std::uint64_t before = pool.stats().data_bytes;
+  for (std::uint64_t n = 300; n < 6000; ++n) {
+    const std::uint64_t id = writer->ask(put + n);
+    ASSERT_TRUE(pool.wait_for(id, 10s)) << n;
+    if (n % 200 == 0) {
+      EXPECT_EQ(0U, changes_in(pool));
+    }
+  }
+  EXPECT_LT(before, pool.stats().data_bytes);
 }
 
 TEST_P(Readers, SeesWholeStatesBesideAWriter) {

@@ -15,6 +15,17 @@
 namespace perdure::engine::follow {
 namespace {
 
+// Where the bytes end that the data region must have for an op: a block's span may begin before the
+// end of what is mapped, and end after it.
+std::uint64_t end_of(const pool::HeapOp& op, const pool::Directory& directory) {
+  if (op.cls == pool::large_class) return op.offset + pool::op_bytes(op);
+  if (op.cls >= pool::small_classes || op.offset / pool::chunk_bytes < directory.first_chunk())
+    return op.offset;  // no op
+  const std::uint32_t chunks = pool::classes[op.cls].chunks;
+  return (pool::span_chunk_of(op.offset, chunks, directory.first_chunk()) + chunks) *
+         pool::chunk_bytes;
+}
+
 // The directory words and the bitmap that an op may change.
 template <class F>
 void each_range(const pool::HeapOp& op, const pool::Directory& directory, F&& f) {
@@ -145,7 +156,7 @@ Status PrivateState::prepare(const std::uint64_t* payload, std::uint64_t words,
       case log::EntryKind::alloc:
       case log::EntryKind::free: {
         const pool::HeapOp op = e.heap_op();
-        if (status.ok()) status = grow_to(op.offset + pool::op_bytes(op));
+        if (status.ok()) status = grow_to(end_of(op, directory));
         if (status.ok() && !pool::possible(op, file_.data_bytes(), directory))
           status = failure(Code::corrupt, file_.path(), "a record of a block that can't be");
         if (status.ok()) each_range(op, directory, range);
