@@ -2,6 +2,7 @@
 #include "perdure/engine/engine_base.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "perdure/base/at_fork.hpp"
 
@@ -112,8 +113,11 @@ void EngineBase::refuse() const {
 }
 
 void EngineBase::fill(Stats& stats) const {
-  // A follower's header changes when it attaches anew.
-  const pool::Header header = file.following() ? file.header_now() : file.header();
+  // A follower's header changes when it attaches anew. What is read of another one stays as it is,
+  // while other threads change other fields.
+  std::optional<pool::Header> copy;
+  if (file.following()) copy = file.header_now();
+  const pool::Header& header = copy ? *copy : file.header();
   stats.engine = name_of(header);
   for (const ThreadCounters& r : rows) {
     stats.commits += r.commits.load(std::memory_order_relaxed);
