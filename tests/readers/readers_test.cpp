@@ -27,7 +27,15 @@ using test::Line;
 using test::Process;
 
 // What the writer's process is asked for.
-enum Command : std::uint64_t { open_it, close_it, checkpoint, trim, run, step = 1000, put = 1000000 };
+enum Command : std::uint64_t {
+  open_it,
+  close_it,
+  checkpoint,
+  trim,
+  run,
+  step = 1000,
+  put = 1000000
+};
 
 struct How {
   std::string name, medium;
