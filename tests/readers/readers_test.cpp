@@ -391,6 +391,7 @@ TEST_P(Readers, ThePoolWaitsForReadsOfItsSnapshots) {
   ASSERT_EQ(0U, writer->ask(open_it));
   auto pool = std::make_unique<BankPool>(reader());
   auto held = pool->snapshot();
+  const auto unread = pool->snapshot();
   EXPECT_THROW(pool->close(), error);
   std::atomic<bool> inside{false};
   std::thread thread([&] {
@@ -406,7 +407,9 @@ TEST_P(Readers, ThePoolWaitsForReadsOfItsSnapshots) {
       }
   });
   while (!inside) std::this_thread::yield();
+  EXPECT_FALSE(unread.expired());
   pool = nullptr;
+  EXPECT_TRUE(unread.expired());
   thread.join();
   EXPECT_TRUE(held.expired());
   EXPECT_THROW(held.view([](rtx&, const Bank&) {}), error);

@@ -447,6 +447,11 @@ void Follower::release(std::uint64_t generation) noexcept {
   if (generation == this->generation() && held_ != 0) --held_;
 }
 
+bool Follower::holds(std::uint64_t generation) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return !ended_ && generation == this->generation() && right();
+}
+
 bool Follower::enter_held(std::uint64_t generation) noexcept {
   {
     std::unique_lock lock(mutex_);

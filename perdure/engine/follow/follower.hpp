@@ -101,6 +101,8 @@ class Follower {
   /// is until the follower attaches anew: then the state is gone. Sets `id` to its id.
   std::uint64_t hold(std::uint64_t& id);
   void release(std::uint64_t generation) noexcept;
+  /// Whether the state that hold() has returned `generation` for is still there. Also after end().
+  [[nodiscard]] bool holds(std::uint64_t generation) const noexcept;
   /// enter() of a state that is held: it does not move on. Returns false where that is gone.
   [[nodiscard]] bool enter_held(std::uint64_t generation) noexcept;
   /// Whether a state is held that is not gone.
@@ -129,7 +131,7 @@ class Follower {
   }
   [[nodiscard]] FollowerStats stats() const noexcept;
   /// No state that is held can be entered any more; returns when nobody reads, with the thread that
-  /// reads ahead ended. No call may follow but id(), stats(), release() and enter_held().
+  /// reads ahead ended. No call may follow but id(), stats(), release(), holds() and enter_held().
   void end() noexcept;
   /// The same where nobody reads.
   void stop() noexcept { ahead_.stop(); }

@@ -73,7 +73,7 @@ class HeldState final : public OpenSnapshot {
 
   std::uint64_t id() const noexcept override { return id_; }
   bool expired() const noexcept override {
-    return !own() || ended_ || follower_->generation() != generation_ || !follower_->right();
+    return !own() || !follower_->holds(generation_);
   }
   void enter() override {
     if (!own() || ended_) throw error(closed());
