@@ -49,6 +49,7 @@ struct Shared {
   std::atomic<bool> wrong{false};
 };
 Shared* shared = nullptr;
+constexpr std::int64_t most_texts = 1200;  // that a pool grows to
 
 [[noreturn]] void found(const std::string& what) {
   fmt::print(stderr, "wrong: {}\n", what);
@@ -76,14 +77,22 @@ void write(const std::string& path, const How& how, std::uint64_t seed) {
     const std::uint64_t shown = shared->shown;
     std::uint64_t has = 0;
     std::string wrong;
-    pool.view([&](rtx& tx, const Bank& bank) { wrong = test::wrong_with(tx, bank, has); });
+    std::uint64_t texts = 0;
+    pool.view([&](rtx& tx, const Bank& bank) {
+      wrong = test::wrong_with(tx, bank, has);
+      texts = tx(bank.texts);
+    });
     if (!wrong.empty()) found("after recovery, " + wrong);
     if (has < shown) found(fmt::format("{} transactions were shown, {} are left", shown, has));
     std::atomic<std::uint64_t> n{random()};
+    // Each pool grows for a while, in small steps.
+    std::atomic<std::int64_t> room{most_texts - static_cast<std::int64_t>(texts)};
     std::atomic<bool> stop{false};
     const auto work = [&](bool slow) {
       while (!stop) {
-        (void)test::change_bank(pool, n++);
+        const std::uint64_t own = n++;
+        (void)test::change_bank(pool, own);
+        if (own >= 300 && own % 8 == 0 && room-- > 0) (void)test::grow_bank(pool, own);
         ++shared->writes;
         if (slow) std::this_thread::sleep_for(2ms);
       }

@@ -72,9 +72,7 @@ class HeldState final : public OpenSnapshot {
   }
 
   std::uint64_t id() const noexcept override { return id_; }
-  bool expired() const noexcept override {
-    return !own() || !follower_->holds(generation_);
-  }
+  bool expired() const noexcept override { return !own() || !follower_->holds(generation_); }
   void enter() override {
     if (!own() || ended_) throw error(closed());
     if (follower_->enter_held(generation_)) return;
