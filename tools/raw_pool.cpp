@@ -10,6 +10,7 @@
 
 #include "perdure/base/descriptor.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
+#include "perdure/engine/follow/can_follow.hpp"
 #include "perdure/pool/directory.hpp"
 #include "tools/command.hpp"
 
@@ -47,11 +48,7 @@ bool RawPool::has_records() const {
   });
 }
 bool RawPool::serves_readers() const {
-  const auto all = engine::registered();
-  return !pool::has_feature(header(), pool::Feature::dependent_records) &&
-         std::any_of(all.begin(), all.end(), [&](const engine::EngineInfo& e) {
-           return e.family == engine() && e.serves_readers;
-         });
+  return engine::follow::can_follow(engine::registered(), header());
 }
 
 std::string RawPool::layout() const { return layout_of_pool(header()); }

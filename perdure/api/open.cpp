@@ -13,9 +13,9 @@
 #include "perdure/api/layout.hpp"
 #include "perdure/backup/archive.hpp"
 #include "perdure/base/signals.hpp"
+#include "perdure/engine/follow/can_follow.hpp"
 #include "perdure/engine/follow/follower.hpp"
 #include "perdure/pool/catalog.hpp"
-#include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
 
@@ -62,15 +62,6 @@ Status options_fit(const std::string& path, const Options& options, const Engine
   return failure(Code::invalid, path,
                  "Options::max_resident for engine '" + std::string(chosen.name) + "'",
                  "an engine that can keep to it: shadow, undo", "leave it 0");
-}
-
-// Whether a process that opens the pool for reading may follow it: its engine tells what that needs,
-// and the reads can be made to ask.
-bool can_be_followed(std::span<const EngineInfo> candidates, const pool::Header& header) {
-  return !pool::has_feature(header, pool::Feature::dependent_records) &&
-         std::any_of(candidates.begin(), candidates.end(), [&](const EngineInfo& c) {
-           return c.dynamic && c.serves_readers && c.family == pool::engine_name(header);
-         });
 }
 
 // Returns the candidate by name, or the first of the family (empty: any) that runs on this machine
@@ -366,7 +357,9 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   how.base = options.creation.base;
   how.uuid_seed = options.creation.uuid_seed;
   if (options.read_only && options.readers.beside_writer)
-    how.may_follow = [candidates](const pool::Header& h) { return can_be_followed(candidates, h); };
+    how.may_follow = [candidates](const pool::Header& h) {
+      return engine::follow::can_follow(candidates, h);
+    };
   auto file = medium != nullptr ? pool::OpenPool::open_on(std::move(medium), fresh, how, who)
                                 : pool::OpenPool::open(how, who);
   if (!file) return file.status();

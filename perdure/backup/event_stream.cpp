@@ -4,7 +4,6 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -19,6 +18,7 @@
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/engine/engine_info.hpp"
+#include "perdure/engine/follow/can_follow.hpp"
 #include "perdure/engine/follow/log_durable.hpp"
 #include "perdure/pool/features.hpp"
 
@@ -28,11 +28,7 @@ namespace {
 using pool::OpenPool;
 
 bool keeps_events(const pool::Header& h) {
-  const auto all = engine::registered();
-  return !pool::has_feature(h, pool::Feature::dependent_records) &&
-         std::any_of(all.begin(), all.end(), [&](const engine::EngineInfo& e) {
-           return e.serves_readers && e.family == pool::engine_name(h);
-         });
+  return engine::follow::can_follow(engine::registered(), h);
 }
 
 // The log of a pool that another process may have open.
