@@ -153,10 +153,10 @@ Result<TrimReport> OpenPool::trim(bool dry_run) {
   const auto followed = lock_.has_followers();
   if (!followed.ok()) return followed.status();
   if (*followed) {
-    return failure(
-        Code::busy, path_,
-        (lock_.others().empty() ? "another process" : lock_.others()) + " reads the pool",
-        "no reader", "end it, or let the program that has the pool call Pool::trim()");
+    const std::string others = lock_.others();  // it searches /proc
+    return failure(Code::busy, path_,
+                   (others.empty() ? "another process" : others) + " reads the pool", "no reader",
+                   "end it, or let the program that has the pool call Pool::trim()");
   }
 
   // TRIM-1: both happen before the first hole.

@@ -4,7 +4,6 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <utility>
 
 #include "perdure/engine/follow/follower.hpp"
@@ -74,11 +73,9 @@ class HeldState final : public OpenSnapshot {
   std::uint64_t id() const noexcept override { return id_; }
   bool expired() const noexcept override { return !own() || !follower_->holds(generation_); }
   void enter() override {
-    if (!own() || ended_) throw error(closed());
+    if (!own()) throw error(closed());
     if (follower_->enter_held(generation_)) return;
-    if (!follower_->ended()) throw error(gone());
-    ended_ = true;
-    throw error(closed());
+    throw error(follower_->ended() ? closed() : gone());
   }
   void leave() noexcept override { follower_->leave(); }
   std::uint64_t read(const std::uint64_t* a) override {
@@ -124,7 +121,6 @@ class HeldState final : public OpenSnapshot {
   pool::OpenPool& file_;
   std::uint64_t id_ = 0;
   const std::uint64_t generation_;
-  std::atomic<bool> ended_{false};
 };
 
 class Reader final : public DynamicEngine::Implementation, public Snapshots {

@@ -13,9 +13,9 @@
 //      max_waiting_bytes wait there, no more is copied. Strict order: isolation lasts through the
 //      fence, so what can be copied is durable.
 //   4. Wait for readers in other processes, for a bounded time, and tell them up to which id the
-//      data region has effects from now on (reader_gate.hpp, READER-1). Write the batch to the data region by non-temporal stores. The directory's lines come last,
-//      after a fence: the data region never names a span whose zeroed bitmap it does not hold
-//      (HEAP-4, pool/heap.hpp).
+//      data region has effects from now on (reader_gate.hpp, READER-1). Write the batch to the
+//      data region by non-temporal stores. The directory's lines come last, after a fence: the data
+//      region never names a span whose zeroed bitmap it does not hold (HEAP-4, pool/heap.hpp).
 //   5. After the last batch: fence (the data region is durable), persist X and the rings' heads in
 //      the header (fences), and only then truncate the rings.
 // CKPT-1 The data region never holds an effect of a transaction that is not durable (3).
