@@ -26,6 +26,12 @@
 # `./dev test --label L` builds the tests with that label only: target label-L (perdure_label adds
 # programs to it that are made by hand). The target is an ordinary one: add_dependencies(),
 # target_compile_definitions() and so on work on <name>.
+#
+# perdure_add_run(<name> PROGRAM <target> [LABELS <label>...] [TIMEOUT <seconds>]
+#                 [ENVIRONMENT <VAR=value>...] [ARGS <argument>...])
+#
+# A test that runs a program of this folder: one more run of a test's, or a program made by hand.
+# Each of its labels builds the program.
 
 # Preset asan: no test is optimised, nor are the headers precompiled for them. (Preset fuzz has
 # another list of sanitizers, and its tests are optimised.)
@@ -77,6 +83,23 @@ function(perdure_test_engines variable)
   endif()
 endfunction()
 
+function(perdure_add_run name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PROGRAM;TIMEOUT" "LABELS;ENVIRONMENT;ARGS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT TARGET "${arg_PROGRAM}")
+    message(FATAL_ERROR
+      "perdure_add_run(${name}): found '${arg_UNPARSED_ARGUMENTS}' and PROGRAM '${arg_PROGRAM}', \
+expected PROGRAM <target> and the options of cmake/PerdureTest.cmake")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  add_test(NAME ${name} COMMAND ${arg_PROGRAM} ${arg_ARGS})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${folder};${arg_LABELS}"
+    ENVIRONMENT "${arg_ENVIRONMENT}")
+  perdure_label(${arg_PROGRAM} ${folder} ${arg_LABELS})
+endfunction()
+
 function(perdure_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "HEAVY;SERIAL;NO_MAIN" "TIMEOUT;CASE_LIMIT"
     "SOURCES;LABELS;LIBS;ENVIRONMENT;ARGS")
@@ -84,9 +107,6 @@ function(perdure_add_test name)
     message(FATAL_ERROR
       "perdure_add_test(${name}): found '${arg_UNPARSED_ARGUMENTS}', expected SOURCES <file>... \
 and the options of cmake/PerdureTest.cmake")
-  endif()
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
   endif()
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   perdure_test_engines(engines)
@@ -130,10 +150,8 @@ and the options of cmake/PerdureTest.cmake")
     endif()
   endif()
 
-  add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${folder};${arg_LABELS}"
-    ENVIRONMENT "${arg_ENVIRONMENT}")
-  perdure_label(${name} ${folder} ${arg_LABELS})
+  perdure_add_run(${name} PROGRAM ${name} LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT}
+    ENVIRONMENT ${arg_ENVIRONMENT} ARGS ${arg_ARGS})
   if(arg_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
