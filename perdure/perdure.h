@@ -121,7 +121,10 @@ enum {
    * starts no thread of its own for them (ShadowOptions::helper) */
   PERDURE_NO_HELPER = 64,
   /* raises the limit of an existing pool to max_size, if that is larger, for good */
-  PERDURE_RAISE_MAX_SIZE = 128
+  PERDURE_RAISE_MAX_SIZE = 128,
+  /* the pages have checksums from now on, those of an existing pool as they are next written to;
+   * PERDURE_UNSUPPORTED with engines that don't keep them (Options::checksums) */
+  PERDURE_CHECKSUMS = 256
 };
 
 /* What can be chosen at opening. All zero (or a null pointer) is a good choice. Set fields by
@@ -261,6 +264,25 @@ int perdure_checkpoint(perdure_pool* pool);
  * outputs are 0, and the pool is as good as before, unless the medium failed. THREADS: any; a
  * second call waits for the first. */
 int perdure_trim(perdure_pool* pool, uint64_t max_bytes, uint64_t* given_back, int* more);
+
+/* What perdure_scrub() found. */
+typedef struct perdure_scrub_report {
+  int has_checksums; /* 0: the pool has none, and nothing was read */
+  int from_disk;     /* 0: what the page cache has was compared */
+  uint64_t pages;    /* of 4096 bytes, compared */
+  uint64_t without;  /* in use and without a checksum */
+  /* not as their checksums say, in a pool that was killed during a checkpoint: its recovery decides
+   * what they hold */
+  uint64_t undecided;
+  uint64_t damaged; /* not as their checksums say */
+} perdure_scrub_report;
+
+/* Compares every page of the pool's file with its checksum, while transactions run, or while
+ * another process writes the pool; changes nothing. `bytes_per_second`: at most, 0: no limit.
+ * `report` may be NULL. RETURNS PERDURE_OK, CORRUPT (pages are damaged: the message names the
+ * first), BUSY while another process is opening the pool, IO, CLOSED, OUT_OF_MEMORY. THREADS: any,
+ * also inside a body; in a pool that is open beside its writer, one at a time. */
+int perdure_scrub(perdure_pool* pool, uint64_t bytes_per_second, perdure_scrub_report* report);
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 

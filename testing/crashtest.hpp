@@ -78,6 +78,10 @@ struct Plan {
   /// existing pool raises it by the same number of bytes, up to max_data_bytes. 0: max_size is
   /// always max_data_bytes.
   std::uint64_t first_limit = 0;
+  /// Options::checksums, from this opening of the pool on: 0: it is made with them; never: without.
+  /// They take 1 to 2 MiB of data region in addition to data_bytes and max_data_bytes.
+  std::uint64_t checksums_from = never;
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
   /// About one step in `reopen` ends with the pool's end, by a close, by a SIGKILL after the step,
   /// or by a SIGKILL at any instant within it (if the workload has a digest and can be copied), and
   /// with its opening again, in which the process may be killed too. 0: never.
@@ -140,6 +144,7 @@ inline Options options_of(const Plan& plan, const engine::EngineInfo& entry,
   o.creation.raise_max_size = plan.first_limit != 0 && openings != 0;
   o.engine_options = plan.engine_options;
   o.max_resident = plan.max_resident;
+  o.checksums = plan.checksums_from <= openings;
   engine::Config config;
   config.instance = entry.name;
   config.durability = plan.durability;
@@ -154,6 +159,8 @@ inline medium::CrashOptions medium_of(const Plan& plan) {
   o.log_bytes = pool::first_ring + plan.ring_bytes * std::max(plan.rings, 1U);
   o.data_bytes = plan.data_bytes;
   o.max_data_bytes = plan.max_data_bytes;
+  if (plan.checksums_from == 0) o.data_bytes += 1 << 20;
+  if (plan.checksums_from != Plan::never) o.max_data_bytes += 2 << 20;
   o.sparse = true;
   o.append_unit = plan.like_a_file ? 4096 : 64;
   o.fence_is_sync = plan.like_a_file;

@@ -23,6 +23,7 @@
 #include "perdure/inspect/blocks.hpp"
 #include "perdure/pool/catalog.hpp"
 #include "perdure/pool/open_pool.hpp"
+#include "perdure/pool/scrub.hpp"
 #include "tools/command.hpp"
 #include "tools/inspected_pool.hpp"
 #include "tools/json.hpp"
@@ -117,6 +118,8 @@ Json check_any() {
   }
   const CheckReport heap =
       detail::compare_heap(file, file.view(), std::move(blocks.offsets), blocks.problems.empty());
+  const ScrubReport pages = pool::scrub(file, {}).value();
+  if (pages.has_checksums) report["pages_compared"] = pages.pages;
   // What was read beside a writer counts only if it has not overtaken this process.
   if (opened.state() != nullptr) opened.state()->must_be_sound();
   std::vector<std::string> problems = std::move(blocks.problems), notes;
@@ -133,6 +136,8 @@ Json check_any() {
     std::erase_if(problems, lacks);
   }
   problems.insert(problems.end(), heap.problems.begin(), heap.problems.end());
+  for (const DamagedPage& page : pages.damaged)
+    problems.push_back(pool::text_of(page) + " (`perdure scrub` says what it holds)");
   for (const std::string& unknown : blocks.unknown)
     notes.push_back("field " + unknown +
                     ": a type that is not known here; its blocks were not looked for, so leaks "

@@ -143,6 +143,7 @@ void add_dump(App& app);
 void add_info(App& app);
 void add_check(App& app);
 void add_recover(App& app);
+void add_scrub(App& app);
 void add_backup(App& app);
 void add_restore(App& app);
 void add_verify(App& app);

@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   add_info(app);
   add_check(app);
   add_recover(app);
+  add_scrub(app);
   add_backup(app);
   add_restore(app);
   add_verify(app);

@@ -48,7 +48,8 @@ class System:
     @property
     def waits(self):
         """Whether an update is durable when it returns."""
-        return not self.bound and self.mode in ("durable", "group", "snapshot", "archive", "backup")
+        return not self.bound and self.mode in ("durable", "group", "snapshot", "archive", "backup",
+                                             "checksums")
 
 
 def find(build_dir):

@@ -81,6 +81,8 @@ void add_perdure(Systems& systems) {
         beside("snapshot", "beside an open snapshot", Beside::snapshot);
         beside("archive", "with an archive of the log", Beside::archive);
         beside("backup", "while backups are written", Beside::backup);
+        if (e.keeps_checksums)
+          beside("checksums", "with checksums of the pages", Beside::checksums);
       }
     } else {
       add(systems, name, "Perdure, " + name, isolates, {name, perdure::durable});

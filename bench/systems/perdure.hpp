@@ -95,6 +95,7 @@ enum class Beside {
   nothing,
   snapshot,  ///< a snapshot is open
   archive,   ///< the log is archived
+  checksums,  ///< the pages have checksums
   backup     ///< one backup after the other is written, each into an empty folder
 };
 /// What the list of systems says about an instance in a mode, and with what a Host is opened.
@@ -189,6 +190,7 @@ class PerdureHost : public HostDefaults {
         durability_(choice.durability),
         beside_(choice.beside) {
     options_ = perdure_options(setting, choice, Instance::isolation, Instance::type::identity);
+    options_.checksums = beside_ == Beside::checksums;
     if (beside_ == Beside::archive) options_.archive.folder = setting.directory + "/archive";
     pool_.emplace(Pool::open(path_, options_));
   }

@@ -132,7 +132,8 @@ int step(perdure_tx* tx, F&& f) noexcept {
   }
 }
 
-// Whether a range of data overlaps directory words, also in sections of a raised limit.
+// Whether a range of data overlaps directory words, also in sections of a raised limit, or
+// checksums.
 bool meets_words(const perdure_pool& pool, std::uint64_t offset, std::uint64_t n) {
   bool meets = false;
   perdure::pool::Directory(pool.impl->file().header())
@@ -224,7 +225,8 @@ int check_receipt(perdure_pool& pool, perdure_id id) {
 Status read_options(const char* path, const perdure_options& o, Options& options) {
   constexpr std::uint32_t known = PERDURE_NO_CREATE | PERDURE_MUST_CREATE | PERDURE_OPEN_READ_ONLY |
                                   PERDURE_ANY_LAYOUT | PERDURE_CALLER_ISOLATES | PERDURE_BUFFERED |
-                                  PERDURE_NO_HELPER | PERDURE_RAISE_MAX_SIZE;
+                                  PERDURE_NO_HELPER | PERDURE_RAISE_MAX_SIZE |
+                                  PERDURE_CHECKSUMS;
   if ((o.flags & ~known) != 0)
     return failure(Code::invalid, path, "flags " + std::to_string(o.flags),
                    "PERDURE_NO_CREATE | ...");
@@ -240,6 +242,7 @@ Status read_options(const char* path, const perdure_options& o, Options& options
     if (o.snapshot_memory != 0) shadow.snapshot_memory = o.snapshot_memory;
     options.engine_options.set(shadow);
   }
+  options.checksums = (o.flags & PERDURE_CHECKSUMS) != 0;
   if (o.engine != nullptr) options.engine = o.engine;
   if (o.medium != nullptr) options.medium = o.medium;
   if (o.max_size != 0) options.creation.max_size = o.max_size;
@@ -303,7 +306,7 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
     pool->view = file.view();
     if (file.header().root_bytes != 0) pool->root = pool->view + file.root_offset();
     pool->first_data = pool::first_chunk(file.header()) * pool::chunk_bytes;
-    pool->raised = file.header().raised_max_bytes != 0;
+    pool->raised = file.header().raised_max_bytes != 0 || file.header().checksums_bytes != 0;
     *out = pool.release();
     return PERDURE_OK;
   });
@@ -354,6 +357,29 @@ int perdure_trim(perdure_pool* pool, uint64_t max_bytes, uint64_t* given_back, i
     if (given_back != nullptr) *given_back = did->bytes;
     if (more != nullptr) *more = did->more ? 1 : 0;
     return static_cast<int>(PERDURE_OK);
+  });
+}
+
+int perdure_scrub(perdure_pool* pool, uint64_t bytes_per_second, perdure_scrub_report* report) {
+  if (report != nullptr) *report = {};
+  if (inherited(pool)) return refuse_inherited();
+  return guarded([&] {
+    perdure::ScrubOptions options;
+    options.bytes_per_second = bytes_per_second;
+    const auto found = perdure::pool::scrub(pool->impl->file(), options);
+    if (!found.ok()) return fail(found.status());
+    if (report != nullptr) {
+      report->has_checksums = found->has_checksums ? 1 : 0;
+      report->from_disk = found->from_disk ? 1 : 0;
+      report->pages = found->pages;
+      report->without = found->without;
+      report->undecided = found->undecided;
+      report->damaged = found->damaged.size();
+    }
+    if (found->ok()) return static_cast<int>(PERDURE_OK);
+    return fail(failure(Code::corrupt, pool->impl->file().path(),
+                        perdure::pool::text_of(found->damaged.front()), {},
+                        "see `perdure scrub`; restore the pool from a backup"));
   });
 }
 

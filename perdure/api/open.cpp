@@ -55,6 +55,10 @@ constexpr std::uint64_t least_resident = 16 << 10;
 // Returns `invalid` if an option is not for the engine that was chosen.
 Status options_fit(const std::string& path, const Options& options, const EngineInfo& chosen) {
   if (Status s = options.engine_options.fits(path, chosen); !s.ok()) return s;
+  if (options.checksums && !chosen.keeps_checksums)
+    return failure(Code::unsupported, path,
+                   "Options::checksums with engine '" + std::string(chosen.name) + "'",
+                   "an engine that keeps them: shadow", "leave it false");
   // An engine whose view is the data region itself has no copy in DRAM.
   if (options.max_resident == 0 || chosen.limits_resident ||
       chosen.view != pool::ViewPolicy::shadow)
@@ -351,6 +355,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   how.raise_max = options.creation.raise_max_size;
   how.initial_bytes = options.creation.initial_size;
   how.log_bytes = options.creation.log_size;
+  how.checksums = options.checksums && chosen->keeps_checksums;
   how.medium = options.medium;
   how.direct = options.medium_options.direct;
   how.delays = options.medium_options.delays;
@@ -437,6 +442,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   if (!catalog) return catalog.status();
   opened.file->set_root(catalog->root_offset, catalog->root_bytes);
   if (Status s = plan_opening(path, options, *chosen, root, *catalog, opened); !s.ok()) return s;
+  if (options.checksums && !opened.file->read_only()) opened.file->want_checksums();
   const bool limited = chosen->limits_shadow != nullptr && chosen->limits_shadow(opened.config);
   if (chosen->serves_readers)
     if (Status s = opened.file->make_reader_words(); !s.ok()) return s;

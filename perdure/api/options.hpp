@@ -17,6 +17,7 @@
 #include "perdure/engine/stats.hpp"
 #include "perdure/log/progress.hpp"
 #include "perdure/medium/values.hpp"
+#include "perdure/pool/scrub.hpp"
 
 namespace perdure {
 
@@ -96,6 +97,11 @@ struct Options {
   std::uint64_t max_resident = 0;
   /// How the pool is recovered if it was not closed in order.
   RecoveryOptions recovery = {};
+  /// true: the pages have checksums from now on, by which Pool::scrub(), check() and backups find
+  /// damage (docs/checksums.md); those of an existing pool get theirs as they are next written to.
+  /// `unsupported` with engines that don't keep them. A pool that has them keeps them, whatever this
+  /// says.
+  bool checksums = false;
   /// Where the log is archived, so that each of its states can be restored (docs/backup.md).
   ArchiveOptions archive = {};
   /// Processes that read the pool beside the one that writes it (docs/readers.md).
@@ -111,6 +117,10 @@ struct Options {
 using Stats = engine::Stats;
 /// What Pool::trim() did.
 using Trimmed = engine::Trimmed;
+/// What Pool::scrub() found, and how it reads.
+using ScrubReport = pool::ScrubReport;
+using ScrubOptions = pool::ScrubOptions;
+using DamagedPage = pool::DamagedPage;
 /// What recovery did at opening: Stats::recovery.
 using Recovery = engine::Recovery;
 
@@ -126,6 +136,7 @@ struct CheckReport {
   std::uint64_t blocks = 0, bytes = 0;       ///< allocated, by the heap's bitmaps
   std::uint64_t reachable = 0;               ///< blocks that the root's containers own
   std::uint64_t leaked = 0, used_twice = 0;  ///< allocated without an owner; owned twice
+  std::uint64_t pages = 0;                   ///< compared with their checksums
   /// What is wrong, a sentence each.
   std::vector<std::string> problems;
   /// Whether the pool is sound.

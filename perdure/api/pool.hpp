@@ -228,12 +228,12 @@ class TypedPool : public PoolBase {
   bool settle(std::uint64_t n);
 
   /// Audits the heap, walks the root's containers and compares: leaks, double use, broken
-  /// invariants. Whatever the data is, no read leaves the pool. Where the engine has snapshots and
+  /// invariants; and compares the pages of the pool's file with their checksums (scrub()). Whatever the data is, no read leaves the pool. Where the engine has snapshots and
   /// the caller is in no transaction on the pool, it checks one (Snapshot::check): other threads
   /// may update meanwhile. Otherwise run it when no thread updates. Throws as view() and
   /// snapshot(), and std::bad_alloc.
   [[nodiscard]] CheckReport check() {
-    if (this->can_open_snapshot()) return snapshot().check();
+    if (this->can_open_snapshot()) return this->with_pages(snapshot().check());
     OwnedBlocks owned;
     view([&](auto& tx, const Root& root) {
       owned = owned_blocks(tx, root, this->data(), this->data_bytes());
@@ -241,7 +241,7 @@ class TypedPool : public PoolBase {
         tx.read_bytes(to, from, n);
       });
     });
-    return this->compare(std::move(owned));
+    return this->with_pages(this->compare(std::move(owned)));
   }
 
  protected:

@@ -168,6 +168,18 @@ Trimmed PoolBase::trim(std::uint64_t max_bytes) {
   return running_->trim(max_bytes).value();
 }
 
+ScrubReport PoolBase::scrub(const ScrubOptions& options) {
+  running_->must_be_own();
+  return pool::scrub(file(), options).value();
+}
+
+CheckReport PoolBase::with_pages(CheckReport report) {
+  const ScrubReport pages = scrub();
+  report.pages = pages.pages;
+  for (const DamagedPage& page : pages.damaged) report.problems.push_back(pool::text_of(page));
+  return report;
+}
+
 std::shared_ptr<engine::OpenSnapshot> PoolBase::open_snapshot(Durability durability) {
   running_->must_be_own();
   must_be_outside(*running_, "snapshot()");
@@ -290,6 +302,13 @@ namespace {
 // What the snapshot reads; valid as long as it.
 pool::PoolState state_of(engine::OpenSnapshot& snapshot) {
   const pool::OpenPool& file = snapshot.file();
+  // What is copied must not take damage along.
+  const ScrubReport pages = pool::scrub(file, {}).value();
+  if (!pages.ok())
+    throw error(failure(Code::corrupt, file.path(),
+                        std::to_string(pages.damaged.size()) + " damaged pages, the first: " +
+                            pool::text_of(pages.damaged.front()),
+                        {}, "see `perdure scrub`; nothing was copied"));
   pool::PoolState state;
   state.id = snapshot.id();
   const pool::HeapAudit heap =

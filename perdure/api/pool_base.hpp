@@ -157,6 +157,14 @@ class PoolBase {
   /// the medium failed. Any thread may call it; a second call waits for the first. You may call it
   /// inside a transaction on another pool, if no transaction that it waits for waits for that one.
   Trimmed trim(std::uint64_t max_bytes = std::uint64_t{64} << 20);
+  /// Compares every page of the pool's file with its checksum, while transactions run, or while
+  /// another process writes the pool. It reads the file, not the mapping, and past the page cache
+  /// where it can; ScrubOptions::bytes_per_second bounds how fast. It changes nothing. A pool
+  /// without checksums (Options::checksums) has ScrubReport::has_checksums false. Throws
+  /// perdure::error: busy while another process is opening the pool, io, corrupt where the file was
+  /// cut short, closed; and what ScrubOptions::progress throws. Any thread may call it, also inside
+  /// a transaction; in a pool that is open beside its writer, one at a time.
+  [[nodiscard]] ScrubReport scrub(const ScrubOptions& options = {});
   /// What is known of the pool's archive (Options::archive). Throws std::bad_alloc.
   [[nodiscard]] ArchiveStats archive();
   /// Returns when every transaction that has returned is durable and in the archive. Throws
@@ -235,6 +243,8 @@ class PoolBase {
   /// Opens a snapshot, and waits for its durability unless that is `async`. Throws as
   /// Pool::snapshot().
   [[nodiscard]] std::shared_ptr<engine::OpenSnapshot> open_snapshot(Durability durability);
+  /// Adds to the report of a check what scrub() finds.
+  CheckReport with_pages(CheckReport report);
   /// Makes a backup of the snapshot in the folder; empty: with the pool's archive. Throws as
   /// Pool::backup().
   BackupReport back_up(engine::OpenSnapshot& snapshot, const std::string& folder,

@@ -32,6 +32,8 @@ struct EngineInfo {
   bool has_snapshots = false;  ///< snapshots.hpp
   /// It keeps pool::ReaderWords: other processes can read beside it (follow/follower.hpp).
   bool serves_readers = false;
+  /// Its checkpoints keep the checksums of pages (pool/page_checksums.hpp).
+  bool keeps_checksums = false;
   /// Its transactions are behind virtual calls: DynamicEngine makes it, and follows pools, too.
   bool dynamic = false;
   bool pipelined_only = false;  ///< it can't open a pool of the strict order
@@ -91,6 +93,7 @@ EngineInfo entry_of(const InstanceName& n) {
   if constexpr (requires { E::limits_resident; }) e.limits_resident = E::limits_resident;
   if constexpr (requires(E& engine) { engine.snapshots(); }) e.has_snapshots = true;
   if constexpr (requires { E::serves_readers; }) e.serves_readers = E::serves_readers;
+  if constexpr (requires { E::keeps_checksums; }) e.keeps_checksums = E::keeps_checksums;
   if constexpr (requires { E::pipelined_only; }) e.pipelined_only = E::pipelined_only;
   if constexpr (requires { E::strict_only; }) e.strict_only = E::strict_only;
   if constexpr (requires { E::keeps_data; }) e.keeps_data = E::keeps_data;

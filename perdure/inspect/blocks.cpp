@@ -2,6 +2,8 @@
 #include "perdure/inspect/blocks.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -16,7 +18,8 @@ class Elements;
 /// to each other may be a million long.
 class BlockWalk {
  public:
-  BlockWalk(Walker& walker, Blocks& found) : walker_(walker), found_(found) {}
+  BlockWalk(Walker& walker, Blocks& found, const OnPart& on_part)
+      : walker_(walker), found_(found), on_part_(on_part) {}
 
   void run(const Layout& object, Address at) {
     later(object, at, "");
@@ -51,8 +54,9 @@ class BlockWalk {
       problem(path, e.what());
     }
   }
-  void own(Address block) {
+  void own(Address block, const std::string& path) {
     const std::uint64_t offset = block - walker_.mapped();
+    if (on_part_) on_part_({offset, 0, path, key_, key_at_});
     if (found_.offsets.size() > walker_.data_bytes() / 16)
       Walker::damaged("more blocks than the pool can hold",
                       "pointers that do not lead in a circle");
@@ -102,7 +106,7 @@ class BlockWalk {
         return;
       case Kind::text:
         if (const auto block = walker_.read<Address>(at); block != 0) {
-          own(block);
+          own(block, path);
           const auto n = walker_.read<std::uint32_t>(block),
                      room = walker_.read<std::uint32_t>(block + 4);
           if (n > room || (room + 8) % 16 != 0)
@@ -113,7 +117,7 @@ class BlockWalk {
       case Kind::sequence: {
         const auto block = walker_.read<Address>(at);
         if (block == 0) return;
-        own(block);
+        own(block, path);
         std::uint64_t n = walker_.sequence_count(type, block);
         if (type.element().size == 0) n = std::min<std::uint64_t>(n, 1);  // an unknown type
         for (std::uint64_t i = 0; type.element().leads && i < n; ++i)
@@ -142,7 +146,7 @@ class BlockWalk {
       case Kind::record: {
         const auto block = walker_.read<Address>(at);
         if (block == 0) return;
-        own(block);
+        own(block, path);
         const Layout* const as =
             walker_.structure(walker_.read<std::uint64_t>(block), type.shape, type.element());
         if (as == nullptr) return problem(path, "a record of another shape than " + type.text);
@@ -151,13 +155,13 @@ class BlockWalk {
       }
       case Kind::owned:
         if (const auto block = walker_.read<Address>(at); block != 0) {
-          own(block);
+          own(block, path);
           later(type.element(), block, path + "[]");
         }
         return;
       case Kind::pointer:
         if (const auto block = walker_.pointer(at); block != 0 && entered_.insert(block).second) {
-          own(block);
+          own(block, path);
           if (!type.parts.empty()) later(type.element(), block, path + "*");
         }
         return;
@@ -166,8 +170,30 @@ class BlockWalk {
     }
   }
 
+  /// Calls f() for what belongs to the entry with this key, unless it is within another entry.
+  template <class F>
+  void of_entry(const Layout& key, Address at, F&& f) {
+    const bool outermost = key_ == nullptr;
+    if (outermost) key_ = &key, key_at_ = at;
+    const struct Leave {
+      BlockWalk& walk;
+      bool outermost;
+      ~Leave() {
+        if (outermost) walk.key_ = nullptr;
+      }
+    } leave{*this, outermost};
+    f();
+  }
+  /// A key or a value that lies at an address, within a block.
+  void part(const Layout& type, Address at, const std::string& path) {
+    if (on_part_) on_part_({at - walker_.mapped(), type.size, path, key_, key_at_});
+  }
+
   Walker& walker_;
   Blocks& found_;
+  const OnPart& on_part_;
+  const Layout* key_ = nullptr;  // of the outermost entry that is walked; null: none
+  Address key_at_ = 0;
   std::vector<Open> open_;
   std::unordered_set<Address> entered_;
 
@@ -179,27 +205,40 @@ class BlockWalk {
 class Elements final : public Visitor {
  public:
   Elements(BlockWalk& walk, const Layout& type, const std::string& path, unsigned depth,
-           std::vector<Address>* rows = nullptr)
-      : walk_(walk), type_(type), path_(path), depth_(depth), rows_(rows) {}
+           std::vector<Address>* rows = nullptr,
+           std::unordered_map<Address, Address>* keys = nullptr)
+      : walk_(walk), type_(type), path_(path), depth_(depth), rows_(rows), keys_(keys) {}
 
-  void block(Address block, std::uint64_t) override { walk_.own(block); }
+  void block(Address block, std::uint64_t) override { walk_.own(block, path_); }
   void problem(const std::string& text) override { walk_.problem(path_, text); }
   void separator(Address key) override { walk_.value(type_.element(), key, path_, depth_); }
   bool entry(const Entry& entry) override {
-    if (type_.is_map()) walk_.value(type_.element(), entry.key, path_, depth_);
-    if (rows_ != nullptr)
-      rows_->push_back(walk_.walker_.read<Address>(entry.value));
+    if (type_.is_map())
+      walk_.of_entry(type_.element(), entry.key, [&] { parts(entry); });
     else
-      walk_.value(type_.is_map() ? type_.mapped() : type_.element(), entry.value, path_, depth_);
+      parts(entry);
     return true;
   }
 
  private:
+  void parts(const Entry& entry) {
+    const Layout& held = type_.is_map() ? type_.mapped() : type_.element();
+    if (type_.is_map()) {
+      walk_.part(type_.element(), entry.key, path_);
+      walk_.value(type_.element(), entry.key, path_, depth_);
+    }
+    walk_.part(held, entry.value, path_);
+    if (rows_ == nullptr) return walk_.value(held, entry.value, path_, depth_);
+    rows_->push_back(walk_.walker_.read<Address>(entry.value));
+    if (keys_ != nullptr) keys_->emplace(rows_->back(), entry.key);
+  }
+
   BlockWalk& walk_;
   const Layout& type_;
   const std::string& path_;
   const unsigned depth_;
   std::vector<Address>* rows_;
+  std::unordered_map<Address, Address>* keys_;  // of each row, where the walk tells of parts
 };
 
 void BlockWalk::container(const Layout& type, Address at, const std::string& path, unsigned depth) {
@@ -210,11 +249,14 @@ void BlockWalk::container(const Layout& type, Address at, const std::string& pat
 void BlockWalk::table(const Layout& type, Address at, const std::string& path) {
   const auto next = walker_.read<std::uint64_t>(at);
   std::vector<Address> rows;
+  std::unordered_map<Address, Address> keys;
+  std::optional<Layout> first;
   for (std::size_t i = 1; i < type.parts.size(); ++i) {
     const std::string name = path + ", by " + type.parts[i].name;
     const Layout part = i == 1 ? walker_.first_part(type, at) : *type.parts[i].type;
     std::vector<Address> led_to;
-    Elements elements(*this, part, name, 0, &led_to);
+    Elements elements(*this, part, name, 0, &led_to, i == 1 && on_part_ ? &keys : nullptr);
+    if (i == 1) first = part;
     walker_.each(part, at + type.parts[i].at, elements);
     std::sort(led_to.begin(), led_to.end());
     if (std::adjacent_find(led_to.begin(), led_to.end()) != led_to.end())
@@ -235,26 +277,29 @@ void BlockWalk::table(const Layout& type, Address at, const std::string& path) {
     }
   }
   const Member& row = type.parts.front();
-  for (const Address block : rows) {
-    own(block);
+  const auto walk_row = [&](Address block) {
+    own(block, path);
     const Layout* const as =
         walker_.structure(walker_.read<std::uint64_t>(block + 8), type.shape, *row.type);
-    if (as == nullptr) {
-      problem(path, "a row of another shape than " + row.type->text);
-      continue;
-    }
+    if (as == nullptr) return problem(path, "a row of another shape than " + row.type->text);
     count(path, as, row.type);
     if (const auto number = walker_.read<std::uint64_t>(block); number >= next)
       problem(path, "a row has number " + std::to_string(number) + ", which was never given");
     value(*as, block + row.at, path, 0);
+  };
+  for (const Address block : rows) {
+    if (const auto key = keys.find(block); key != keys.end())
+      of_entry(first->element(), key->second, [&] { walk_row(block); });
+    else
+      walk_row(block);
   }
 }
 
 }  // namespace
 
-Blocks find_blocks(Walker& walker, const Layout& object, Address at) {
+Blocks find_blocks(Walker& walker, const Layout& object, Address at, const OnPart& on_part) {
   Blocks found;
-  BlockWalk(walker, found).run(object, at);
+  BlockWalk(walker, found, on_part).run(object, at);
   return found;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include "perdure/log/dependencies.hpp"
 #include "perdure/log/record_merge.hpp"
@@ -13,14 +14,15 @@
 
 namespace perdure::log {
 DataWriter::DataWriter(medium::Medium& medium, const pool::Directory& directory, Use use,
-                       LineMasks* masks)
+                       LineMasks* masks, ReplayedChecksums* sums)
     : medium_(medium),
       directory_(directory),
       use_(use),
       lent_(masks),
       masks_(masks != nullptr       ? masks
              : use == Use::recovery ? &own_
-                                    : nullptr) {
+                                    : nullptr),
+      sums_(sums) {
   if (masks_ != nullptr)
     masks_->fit(medium.data_bytes());
   else
@@ -199,7 +201,13 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     count += scan.records_above;
     total += scan.bytes_above;
   }
-  // REDO-4: the records are durable before the data region holds anything of what they say.
+  std::optional<ReplayedChecksums> sums;
+  if (count != 0 && pool::PageChecksums::has(header)) {
+    sums.emplace(medium, header);
+    // mutant: checksum-recovery-marks
+    sums->begin();
+  }
+  // CHECKSUM-1, REDO-4: the records are durable before the data region holds anything of what they say.
   if (count != 0)
     if (Status s = medium.fence(); !s.ok()) return s;
   if (dependent) {
@@ -219,7 +227,8 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   if (Status s = targets.allocate(); !s.ok()) return s;
   progress.begin(Stage::apply, total);
   const unsigned threads = threads_for(total);
-  Redo redo(medium, header, DataWriter::Use::recovery, threads, total / 16);
+  Redo redo(medium, header, DataWriter::Use::recovery, threads, total / 16, {},
+            sums ? &*sums : nullptr);
   // Payloads are applied in batches. One thread takes so much that it has read the batch's headers
   // and finds its payloads in the cache; a team, what is worth its start.
   const std::uint64_t batch = threads == 1 ? 256 << 10 : 8 << 20;
@@ -263,6 +272,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   }
   if (Status s = apply(); !s.ok()) return s;
   redo.finish();
+  if (sums) sums->finish();
   // REDO-2: all of it is durable before start_session's header may say that the rings are empty.
   if (done.records != 0)
     if (Status s = medium.fence(); !s.ok()) return s;

@@ -28,6 +28,7 @@
 #include "perdure/log/line_masks.hpp"
 #include "perdure/log/progress.hpp"
 #include "perdure/log/record.hpp"
+#include "perdure/log/replayed_checksums.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/directory.hpp"
 #include "perdure/pool/heap.hpp"
@@ -46,18 +47,23 @@ class DataWriter final : public pool::HeapTarget {
   /// In lines. `running` without masks: one line more starts the write-back of these.
   static constexpr std::size_t batch = 4096;
   /// With `masks`, lines are noted there, and the caller writes them back. In recovery each line is
-  /// written back once. Throws std::bad_alloc.
+  /// written back once. `sums` is told of each word before it is stored. Throws std::bad_alloc.
   DataWriter(medium::Medium& medium, const pool::Directory& directory, Use use = Use::running,
-             LineMasks* masks = nullptr);
+             LineMasks* masks = nullptr, ReplayedChecksums* sums = nullptr);
   DataWriter(const DataWriter&) = delete;
   DataWriter& operator=(const DataWriter&) = delete;
 
   void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) {
+    if (sums_ != nullptr) sums_->replace(offset, values, n);
     medium_.store(medium_.log_bytes() + offset, values, n * 8);
     touch(offset, n * 8);
   }
   /// Stores single words in their order; offsets count from the data region's beginning.
   void words(std::span<const medium::WordStore> list) {
+    if (sums_ != nullptr) {  // of two stores to one word, the second one replaces the first
+      for (const medium::WordStore& w : list) words(w.offset, &w.value, 1);
+      return;
+    }
     medium_.store_words(medium_.log_bytes(), list);
     if (masks_ != nullptr) return masks_->note(list);
     for (const medium::WordStore& w : list) touch(w.offset, 8);
@@ -126,6 +132,7 @@ class DataWriter final : public pool::HeapTarget {
   LineMasks own_;                             // recovery
   LineMasks* const lent_;                     // the caller's, which writes them back
   LineMasks* const masks_;                    // own_, lent_ or none
+  ReplayedChecksums* const sums_;             // null: the pool has none, or it is not recovery
 };
 
 /// Why a record can't be applied: it names what the pool does not have, or it can't be unpacked.

@@ -24,7 +24,8 @@ constexpr std::uint64_t bitmap_bytes = [] {
   for (const pool::ClassInfo& c : pool::classes) most = c.first > most ? c.first : most;
   return most;
 }();
-static_assert(bitmap_bytes <= page_bytes && bitmap_bytes % 8 == 0);
+// Two words of a pair have one owner (ReplayedChecksums).
+static_assert(bitmap_bytes <= page_bytes && bitmap_bytes % 16 == 0);
 
 unsigned owner_of(std::uint64_t page, unsigned threads) noexcept {
   return static_cast<unsigned>((page / pages_together * 0x9e3779b97f4a7c15ULL >> 32) * threads >>
@@ -45,8 +46,8 @@ void name_targets(const Payload& payload, pool::Targets& targets) noexcept {
 class Redo::Part {
  public:
   Part(medium::Medium& medium, const pool::Directory& directory, DataWriter::Use use, unsigned me,
-       unsigned threads, LineMasks* masks, std::uint64_t stores)
-      : data_(medium, directory, use, masks),
+       unsigned threads, LineMasks* masks, std::uint64_t stores, ReplayedChecksums* sums)
+      : data_(medium, directory, use, masks, sums),
         data_bytes_(medium.data_bytes()),
         me_(me),
         threads_(threads),
@@ -132,12 +133,13 @@ unsigned redo_threads(std::uint64_t log_bytes) noexcept {
 }
 
 Redo::Redo(medium::Medium& medium, const pool::Directory& directory, DataWriter::Use use,
-           unsigned threads, std::uint64_t stores, std::span<LineMasks> masks)
+           unsigned threads, std::uint64_t stores, std::span<LineMasks> masks,
+           ReplayedChecksums* sums)
     : medium_(medium), masked_(!masks.empty()) {
   threads = std::max(threads, 1U);
   for (unsigned me = 0; me < threads; ++me)
     parts_.push_back(std::make_unique<Part>(medium, directory, use, me, threads,
-                                            me < masks.size() ? &masks[me] : nullptr, stores));
+                                            me < masks.size() ? &masks[me] : nullptr, stores, sums));
 }
 Redo::~Redo() = default;
 
@@ -172,7 +174,8 @@ std::size_t redo(medium::Medium& medium, const pool::Directory& directory,
   for (const Payload& p : payloads) stores += p.n / 2;
   if (threads <= 1) {
     // The replay of dudetm calls this for every few transactions: so it takes no memory.
-    Redo::Part all(medium, directory, use, 0, 1, masks.empty() ? nullptr : masks.data(), stores);
+    Redo::Part all(medium, directory, use, 0, 1, masks.empty() ? nullptr : masks.data(), stores,
+                   nullptr);
     const std::size_t strange = all.apply(payloads);
     if (strange == no_strange) all.flush();
     return strange;

@@ -44,9 +44,10 @@ class Redo {
  public:
   /// `stores`: about how many words and runs of words there will be. Without `masks` finish()
   /// starts the write-back of what was changed. With `masks`, one per thread, lines are noted there
-  /// and the caller writes them back. Throws std::bad_alloc.
+  /// and the caller writes them back. `sums` is told of each store. Throws std::bad_alloc.
   Redo(medium::Medium& medium, const pool::Directory& directory, DataWriter::Use use,
-       unsigned threads, std::uint64_t stores, std::span<LineMasks> masks = {});
+       unsigned threads, std::uint64_t stores, std::span<LineMasks> masks = {},
+       ReplayedChecksums* sums = nullptr);
   Redo(const Redo&) = delete;
   Redo& operator=(const Redo&) = delete;
   ~Redo();

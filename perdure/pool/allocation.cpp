@@ -32,6 +32,11 @@ Status allocate_directory(medium::Medium& medium, const Directory& directory,
                         from = begin == 0 ? 0 : words;
     if (s.ok() && to > from) s = medium.allocate(medium.log_bytes() + from, to - from);
   });
+  const DataRange sums = directory.checksums();
+  const std::uint64_t end = std::min(sums.offset + std::min(data_bytes / 512, sums.bytes),
+                                     medium.data_bytes());  // 8 bytes for each page of 4096
+  if (s.ok() && end > sums.offset)
+    s = medium.allocate(medium.log_bytes() + sums.offset, end - sums.offset);
   return s;
 }
 

@@ -5,8 +5,9 @@
 //
 //   header copies, each ring's first page     when the pool is made, and at each opening for
 //                                             writing
-//   the data region's first page, and the
-//   directory, for the data region's chunks   the same, and before the data region grows
+//   the data region's first page, the
+//   directory and the pages' checksums, for
+//   the data region's chunks                  the same, and before the data region grows
 //   chunks of spans and large objects         before a transaction may use them (heap); growth
 //                                             allocates what it adds at once
 //   what recovery will store to               before it stores anything (Targets)
@@ -32,8 +33,8 @@ namespace perdure::pool {
 
 /// Allocates file blocks for the data region's first page (format.hpp, late_catalog), for the
 /// directory words of a data region of `data_bytes`, and for the words after them that the
-/// application of a heap op may read (heap_apply.hpp). It leaves out words behind the medium's end:
-/// growth allocates what it adds.
+/// application of a heap op may read (heap_apply.hpp); and for the checksums of its pages, where the
+/// pool has them. It leaves out words behind the medium's end: growth allocates what it adds.
 Status allocate_directory(medium::Medium& medium, const Directory& directory,
                           std::uint64_t data_bytes);
 /// Allocates chunks [chunk, chunk + count) of the data region.

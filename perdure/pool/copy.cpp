@@ -7,6 +7,7 @@
 #include "perdure/pool/create.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
+#include "perdure/pool/page_checksums.hpp"
 
 namespace perdure::pool {
 
@@ -36,6 +37,7 @@ Status create_copy(const std::string& path, const Header& header, std::uint32_t 
                   Header h = header;
                   if (Status s = allocate_frame(medium, h); !s.ok()) return s;
                   if (Status s = fill(medium); !s.ok()) return s;
+                  if (PageChecksums::has(h)) PageChecksums(medium, h).compute_all(h.data_bytes);
                   // Durable before the header that makes it a pool's.
                   if (Status s = medium.fence(); !s.ok()) return s;
                   if (Status s = write_header(medium, h, false); !s.ok()) return s;

@@ -25,6 +25,7 @@
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap_apply.hpp"
+#include "perdure/pool/page_checksums.hpp"
 
 namespace perdure::pool {
 namespace {
@@ -60,7 +61,8 @@ Status plan_data(const OpenFile& how, const Identity& who, Plan& plan) {
   if (how.max_bytes > max_data_limit)
     return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes",
                    "at most " + number(max_data_limit));
-  const std::uint64_t least = (first_chunk(plan.max_data_bytes) +
+  if (how.checksums) plan.checksums = checksums_of_new_pool(plan.max_data_bytes);
+  const std::uint64_t least = (first_chunk(plan.directory()) +
                                std::max<std::uint64_t>(root_chunks(root_block_bytes(who)), 1)) *
                               chunk_bytes;
   if (plan.max_data_bytes < least)
@@ -206,7 +208,7 @@ Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Id
                medium.data_bytes()) /
       chunk_bytes * chunk_bytes;
   if (Status s = plan_data(sized, who, plan); !s.ok()) return s;
-  const std::uint64_t least = first_chunk(plan.max_data_bytes) +
+  const std::uint64_t least = first_chunk(plan.directory()) +
                               std::max<std::uint64_t>(root_chunks(root_block_bytes(who)), 1);
   plan.data_bytes = medium.data_bytes() / chunk_bytes * chunk_bytes;
   if (plan.data_bytes < least * chunk_bytes)
@@ -284,11 +286,16 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   if (!who.catalog.empty() && who.root_bytes != 0) set_feature(h, Feature::catalog_root);
   h.root_bytes = root_block_bytes(who);
   h.data_bytes = plan.data_bytes;
+  if (plan.checksums.bytes != 0) {
+    h.checksums_offset = plan.checksums.offset;
+    h.checksums_bytes = plan.checksums.bytes;
+    set_feature(h, Feature::data_checksums);
+  }
   h.clean = 1;
   h.heap_exact = 1;
   h.created_unix = how.uuid_seed != 0 ? 0 : static_cast<std::uint64_t>(std::time(nullptr));
 
-  const std::uint64_t objects = first_chunk(plan.max_data_bytes) * chunk_bytes;
+  const std::uint64_t objects = first_chunk(plan.directory()) * chunk_bytes;
   if (!blank) {  // clears old contents: there must be no header, no directory and no root
     store_zeros(medium, header_a, sizeof h);
     store_zeros(medium, header_b, sizeof h);
@@ -321,6 +328,7 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   }
   // FEATURE-1: a program that stores without asking for blocks must not write this pool.
   if (!medium.allocated(0, plan.log_bytes + plan.data_bytes)) set_feature(h, Feature::small_logs);
+  if (PageChecksums::has(h)) PageChecksums(medium, h).compute_all(h.data_bytes);
   // The data region is durable before the header that makes it a pool's.
   if (Status s = medium.fence(); !s.ok()) return s;
   if (Status s = write_header(medium, h, false); !s.ok()) return s;

@@ -15,6 +15,7 @@
 #include "perdure/base/status.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/address.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/lock.hpp"
@@ -26,6 +27,10 @@ namespace perdure::pool {
 struct Plan {
   std::uint64_t log_bytes = 0, ring_bytes = 0, data_bytes = 0, max_data_bytes = 0;
   std::uint32_t rings = 0;
+  DataRange checksums;  ///< of pages; no bytes: the pool has none
+  [[nodiscard]] Directory directory() const noexcept {
+    return {max_data_bytes, max_data_bytes, checksums};
+  }
 };
 Result<Plan> plan_pool(const OpenFile& how, const Identity& who);
 /// The same for a medium whose ranges exist already: max_bytes can only lower the limit.

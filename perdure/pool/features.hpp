@@ -80,8 +80,8 @@ inline constexpr FeatureInfo features[] = {
     {Feature::catalog_root, FeatureWord::read, "catalog root", "perdure/api", true},
     // Log entries that recovery skips.
     {Feature::note_entries, FeatureWord::read, "note entries", "perdure/log", true},
-    // Checksums of the data region, which a writer keeps up to date.
-    {Feature::data_checksums, FeatureWord::write, "data checksums", "perdure/pool", false},
+    // Checksums of the data region's pages, which a writer keeps up to date (page_checksums.hpp).
+    {Feature::data_checksums, FeatureWord::write, "data checksums", "perdure/pool", true},
     // Words of the header that say which log a replica follows, and how far it has come.
     {Feature::replication_words, FeatureWord::write, "replication words", "perdure/pool", false},
     // Log records of the kind `dependent`, and their entries `after` (log/record.hpp).

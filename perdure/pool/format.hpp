@@ -119,7 +119,11 @@ struct Header {
   /// feature archived log: the log holds every record of a transaction with an id above this one;
   /// otherwise 0 (archive of the log, docs/format.md)
   std::uint64_t log_from_id;
-  std::uint64_t reserved3[15];
+  /// feature data checksums: where the checksums of the pages lie in the data region, in whole
+  /// chunks (page_checksums.hpp); otherwise 0
+  std::uint64_t checksums_offset;
+  std::uint64_t checksums_bytes;  ///< their length
+  std::uint64_t reserved3[13];
   std::uint64_t checksum;  ///< of everything before it
 };
 static_assert(std::endian::native == std::endian::little,
@@ -132,7 +136,7 @@ static_assert(offsetof(Header, sequence) == 136 && offsetof(Header, features_wri
               offsetof(Header, field_names_bytes) == 3296);
 static_assert(offsetof(Header, raised_max_bytes) == 216 &&
               offsetof(Header, first_max_bytes) == 3952);
-static_assert(offsetof(Header, checksum) == 4088);
+static_assert(offsetof(Header, checksums_offset) == 3968 && offsetof(Header, checksum) == 4088);
 
 /// Where ring i begins. The rings end where the log range does. On a device-dax, which can be
 /// mapped only in pieces of 2 MiB, they are whole 2 MiB long and lie at multiples of 2 MiB.

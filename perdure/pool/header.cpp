@@ -13,6 +13,7 @@
 #include "perdure/pool/directory.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/open_pool.hpp"
+#include "perdure/pool/page_checksums.hpp"
 
 namespace perdure::pool {
 namespace {
@@ -37,6 +38,7 @@ std::string contradiction(const Header& h) {
     return "max_data_bytes " + number(h.max_data_bytes) + " in a pool whose limit was raised";
   if (h.data_bytes % 4096 != 0 || h.data_bytes > Directory(h).max_data_bytes())
     return "data_bytes " + number(h.data_bytes);
+  if (const std::string sums = contradiction_of_checksums(h); !sums.empty()) return sums;
   if (h.data_bytes < first_chunk(h) * chunk_bytes)
     return "data_bytes " + number(h.data_bytes) + " is less than its directory";
   if (h.ring_count > static_cast<std::uint32_t>(max_rings))

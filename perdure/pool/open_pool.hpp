@@ -28,6 +28,7 @@
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/address.hpp"
 #include "perdure/pool/claim.hpp"
+#include "perdure/pool/directory.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/lock.hpp"
 #include "perdure/pool/reader_words.hpp"
@@ -53,6 +54,8 @@ struct OpenFile {
   /// session starts (RAISE-1, directory.hpp). A pool with a limit of max_bytes or more is not
   /// changed, nor is one that is opened for reading only.
   bool raise_max = false;
+  /// creation: the pool has checksums of its pages (page_checksums.hpp)
+  bool checksums = false;
   /// creation: the data region's initial size, allocated; 0: the minimum, allocated as it is used
   std::uint64_t initial_bytes = 0;
   /// All rings together, each rounded up to 4096; 0: the rings that fit a log range of 64 MiB.
@@ -166,6 +169,11 @@ class OpenPool {
   /// (CATALOG-2): when this returns ok, both copies of the header durably say so. Call it in a
   /// session of a pool without a catalog, once the catalog is durable. Errors: as require_feature.
   Status adopt_catalog(std::uint64_t offset, std::uint64_t bytes);
+
+  /// Before start_session: the session begins with checksums of pages, also where the pool has none
+  /// (feature data checksums). The pages of an existing pool get theirs as they are written to.
+  /// start_session returns `full` where the pool's limit, or the disk, has no space for them.
+  void want_checksums() noexcept { wants_checksums_ = true; }
 
   /// For what copies the header's changes elsewhere: called after each change that a session makes
   /// of more than lengths and ids (a feature, a catalog), when it is durable. Set it before the
@@ -287,6 +295,7 @@ class OpenPool {
   static Result<std::unique_ptr<OpenPool>> finish_open(std::unique_ptr<OpenPool> pool,
                                                        const Identity& who);
   Status plan_raise(const OpenFile& how);
+  Status place_checksums(DataRange& place);
   Status map_reader_words();
   Status allocate_reader_words();
   void unmap_reader_words() noexcept;
@@ -307,6 +316,7 @@ class OpenPool {
   std::atomic<std::uint64_t> data_bytes_{0};
   std::uint64_t root_offset_ = 0, root_bytes_ = 0;
   std::uint64_t raise_to_ = 0;  // the limit that start_session raises the pool to; 0: none
+  bool wants_checksums_ = false;
   std::byte* view_ = nullptr;
   ViewPolicy policy_ = ViewPolicy::none;
   bool paged_ = false;

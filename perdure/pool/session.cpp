@@ -16,6 +16,7 @@
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/heap_apply.hpp"
 #include "perdure/pool/open_pool.hpp"
+#include "perdure/pool/page_checksums.hpp"
 
 namespace perdure::pool {
 namespace {
@@ -108,18 +109,58 @@ Status OpenPool::reserve_view() {
   return {};
 }
 
+// Makes space for the checksums of pages behind the end of the data region, and copies those that
+// the pool has. The medium is longer than the header says until start_session's header, which is
+// sound. Returns the place; no bytes: the pool needs none, or has one.
+Status OpenPool::place_checksums(DataRange& place) {
+  const bool has = PageChecksums::has(header_);
+  // More pages, of a raised limit, need a longer place.
+  if (read_only_ || (has ? raise_to_ == 0 : !wants_checksums_)) return {};
+  const std::uint64_t limit = raise_to_ != 0 ? raise_to_ : Directory(header_).max_data_bytes();
+  Header with = header_;
+  if (raise_to_ != 0) raise_limit(with, raise_to_);
+  place = checksums_of_old_pool(header_, limit);
+  if (place.bytes == 0)
+    return failure(Code::full, path_,
+                   "a limit of " + number(limit) + " bytes, of which the data region has " +
+                       number(header_.data_bytes),
+                   "space for the checksums of its pages: 1/512 of the limit, or 1 MiB",
+                   "raise the limit (Creation::max_size with raise_max_size), or open it without "
+                   "checksums");
+  with.checksums_offset = place.offset;
+  with.checksums_bytes = place.bytes;
+  set_feature(with, Feature::data_checksums);
+  with.data_bytes = std::max(header_.data_bytes, place.offset + place.bytes);
+  if (Status s = medium_->grow(with.data_bytes); !s.ok()) return s;
+  // They take blocks as the pages need them, if the file system has holes.
+  (void)medium_->give_back(medium_->log_bytes() + place.offset, place.bytes);
+  if (Status s = allocate_directory(*medium_, with, with.data_bytes); !s.ok()) return s;
+  if (has) {
+    const PageChecksums old(*medium_, header_);
+    PageChecksums made(*medium_, with);
+    for (std::uint64_t page = 0; page < header_.data_bytes / PageChecksums::page_bytes; ++page)
+      if (old.covers(page) && made.covers(page))
+        if (const std::uint64_t sum = old.load(page); sum != 0) made.set(page, sum);
+  }
+  // The holes, and what was copied, are durable before the header that names the place.
+  return medium_->flush_all();
+}
+
 Status OpenPool::start_session(ViewPolicy policy, bool paged) {
   policy_ = policy;
   paged_ = paged;
+  DataRange place;
+  if (Status s = place_checksums(place); !s.ok()) return s;
+  const std::uint64_t data_bytes = std::max(header_.data_bytes, place.offset + place.bytes);
   if (policy != ViewPolicy::none) {
     if (Status s = reserve_view(); !s.ok()) return s;
     view_ = space_.begin();
-    if (Status s = map_data(0, header_.data_bytes); !s.ok()) return s;
+    if (Status s = map_data(0, data_bytes); !s.ok()) return s;
   }
   if (!read_only_) {
     // HEADER-2: durable before the first record of this epoch; a record of an earlier epoch never
     // passes its check again.
-    Status s = publish([this](Header& h) {
+    Status s = publish([&](Header& h) {
       // Recovery applied heap records to a data region that may have been newer: it can't count.
       if (h.clean != 1) h.heap_exact = 0;
       // mutant: session-raises-epoch
@@ -132,9 +173,16 @@ Status OpenPool::start_session(ViewPolicy policy, bool paged) {
       h.append_unit = static_cast<std::uint32_t>(medium_->append_unit());
       // RAISE-1: the limit is raised together with the epoch, after recovery.
       if (raise_to_ != 0) raise_limit(h, raise_to_);
+      if (place.bytes == 0) return;
+      set_feature(h, Feature::data_checksums);
+      h.checksums_offset = place.offset;
+      h.checksums_bytes = place.bytes;
+      set_data_bytes(h, data_bytes);
     });
     if (!s.ok()) return s;
     raise_to_ = 0;
+    // Relaxed: no other thread sees this object yet.
+    data_bytes_.store(data_bytes, std::memory_order_relaxed);
   }
   if (policy != ViewPolicy::none) heap_ = std::make_unique<Heap>(*this, view_);
   return {};
@@ -175,7 +223,9 @@ Status OpenPool::copy_data(std::uint64_t from, std::uint64_t to) {
   for (std::uint64_t at = from; at < to; at += chunk_bytes) {
     ChunkWord word;
     std::memcpy(&word, data + directory.word(at / chunk_bytes), sizeof word);
-    if (word.kind() != ChunkWord::free || directory.holds_words(at / chunk_bytes))
+    const std::uint64_t chunk = at / chunk_bytes;
+    if (word.kind() != ChunkWord::free ||
+        (directory.holds_words(chunk) && !directory.holds_checksums(chunk)))
       std::memcpy(view_ + at, data + at, std::min(chunk_bytes, to - at));
   }
   return {};

@@ -18,6 +18,7 @@
 // it.
 // Thread safety: none; the pool is in no session.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "perdure/pool/directory.hpp"
@@ -25,6 +26,7 @@
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/heap_apply.hpp"
 #include "perdure/pool/open_pool.hpp"
+#include "perdure/pool/page_checksums.hpp"
 
 namespace perdure::pool {
 namespace {
@@ -55,6 +57,7 @@ class Planner {
       // mutant: trim-leaves-words
       if (directory_.holds_words(c)) {
         c = directory_.first_object(c);
+        if (directory_.holds_checksums(c - 1)) plan_.end = c;
         continue;
       }
       const ChunkWord w{load(directory_.word(c))};
@@ -162,6 +165,15 @@ Result<TrimReport> OpenPool::trim(bool dry_run) {
   // TRIM-1: both happen before the first hole.
   // mutant: trim-feature-first
   if (Status s = publish([](Header& h) { set_feature(h, Feature::small_logs); }); !s.ok()) return s;
+  // CHECKSUM-4
+  std::optional<PageChecksums> sums;
+  if (PageChecksums::has(header_)) {
+    sums.emplace(*medium_, header_);
+    for (const Chunks& run : plan.runs) sums->forget(run.first, run.count);
+    for (const std::uint64_t chunk : plan.empty)
+      sums->set(directory.word(chunk) / PageChecksums::page_bytes, 0);
+    if (Status s = medium_->fence(); !s.ok()) return s;
+  }
   const std::uint64_t zero = 0;
   for (const std::uint64_t chunk : plan.empty) {
     medium_->store(data + directory.word(chunk), &zero, sizeof zero);
@@ -169,6 +181,11 @@ Result<TrimReport> OpenPool::trim(bool dry_run) {
   }
   // mutant: trim-words-fence
   if (Status s = medium_->fence(); !s.ok()) return s;
+  if (sums)
+    for (const std::uint64_t chunk : plan.empty) {
+      const std::uint64_t page = directory.word(chunk) / PageChecksums::page_bytes;
+      sums->set(page, sums->computed(page));
+    }
   for (const Chunks& run : plan.runs) {
     auto given = medium_->give_back(data + run.first * chunk_bytes, run.count * chunk_bytes);
     if (given.code() == Code::unsupported && report.given_back == 0) {

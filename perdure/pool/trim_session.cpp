@@ -6,6 +6,7 @@
 
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/open_pool.hpp"
+#include "perdure/pool/page_checksums.hpp"
 
 namespace perdure::pool {
 
@@ -13,6 +14,11 @@ Result<std::uint64_t> OpenPool::give_back(const std::vector<ChunkRange>& runs) {
   // TRIM-3: the pool gets the feature before the first hole, so that programs that do not know
   // holes refuse it.
   if (Status s = require_feature(Feature::small_logs); !s.ok()) return s;
+  // CHECKSUM-4: durable by flush_all().
+  if (PageChecksums::has(header())) {
+    PageChecksums sums(*medium_, header());
+    for (const ChunkRange& run : runs) sums.forget(run.first, run.count);
+  }
   // After this, lines that an engine has stored and flushed are clean. So no later flush_all()
   // touches a page of a hole.
   if (Status s = medium_->flush_all(); !s.ok()) return s;

@@ -77,6 +77,9 @@ crashtest::Plan plan_of(const Budget& budget, const Configuration& configuration
   if (entry.family == "shadow" && seed % 3 == 1)
     plan.engine_options = ShadowOptions{.helper = ShadowOptions::Helper::on};
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
+  // In half of the rounds pages have checksums; in half of these only after the first opening.
+  if (entry.keeps_checksums && seed % 2 == 0 && plan.first_limit == 0)
+    plan.checksums_from = base::mix(seed + 7) % 2;
   // REWIND fences at each record, and with two layers dozens of times: only a part of these points
   // is explored, spread over the whole window.
   if (test::is_rewind(entry))

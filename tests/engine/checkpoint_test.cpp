@@ -37,7 +37,9 @@ TEST(Checkpoint, WhatWaitsInDramIsBounded) {
   Marks marks(data_bytes);
   for (std::uint64_t at = 0; at < data_bytes; at += 64) marks.mark(at, true);
 
-  Checkpoint checkpoint(*medium, marks, view.data(), data_bytes, nullptr, nullptr);
+  pool::Header header{};
+  header.max_data_bytes = data_bytes;
+  Checkpoint checkpoint(*medium, marks, view.data(), header, nullptr, nullptr);
   Alone tm;
   std::uint64_t clock = 0, durable = 0, most = 0, waited = 0;
   checkpoint.start(7);

@@ -15,7 +15,9 @@
 //   4. Wait for readers in other processes, for a bounded time, and tell them up to which id the
 //      data region has effects from now on (reader_gate.hpp, READER-1). Write the batch to the
 //      data region by non-temporal stores. The directory's lines come last, after a fence: the data
-//      region never names a span whose zeroed bitmap it does not hold (HEAP-4, pool/heap.hpp).
+//      region never names a span whose zeroed bitmap it does not hold (HEAP-4, pool/heap.hpp). Where
+//      pages have checksums, the data region is marked as changing before the first batch
+//      (CHECKSUM-1), and a batch changes those of its pages (CHECKSUM-3).
 //   5. After the last batch: fence (the data region is durable), persist X and the rings' heads in
 //      the header (fences), and only then truncate the rings.
 // CKPT-1 The data region never holds an effect of a transaction that is not durable (3).
@@ -36,6 +38,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,6 +49,7 @@
 #include "perdure/log/ring.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/directory.hpp"
+#include "perdure/pool/page_checksums.hpp"
 #include "perdure/tm/tm.hpp"
 
 namespace perdure::engine::shadow {
@@ -62,13 +66,18 @@ class Checkpoint {
   /// `resident`: is told which pages have marks; null where the shadow has no limit. `gate`: for
   /// readers in other processes; null where there can be none.
   Checkpoint(medium::Medium& medium, Marks& marks, const std::byte* view,
-             const pool::Directory& directory, Resident* resident, ReaderGate* gate)
+             const pool::Header& header, Resident* resident, ReaderGate* gate)
       : medium_(medium),
         marks_(marks),
         view_(view),
         resident_(resident),
         gate_(gate),
-        words_(directory) {}
+        words_(header),
+        published_(header.checkpoint_id) {
+    if (!pool::PageChecksums::has(header)) return;
+    sums_.emplace(medium, header);
+    change_.emplace(*sums_);
+  }
 
   [[nodiscard]] bool active() const noexcept { return active_; }
   [[nodiscard]] std::uint64_t checkpoint_id() const noexcept { return x_; }
@@ -93,6 +102,7 @@ class Checkpoint {
     active_ = true;
     x_ = x;
     in_directory_ = true;
+    marked_ = !sums_;
   }
 
   /// Copies up to `max_pages` pages. `tm` is the caller's object of the TM, which runs no
@@ -102,12 +112,19 @@ class Checkpoint {
   template <class Tm, class Clock, class Durable>
   Step slice(Tm& tm, std::size_t max_pages, bool strict, Clock&& clock, Durable&& durable) {
     if (!active_) return Step::idle;
+    if (!marked_) {  // the caller fences before the first batch is written
+      // mutant: checksum-checkpoint-marks
+      sums_->mark(published_);
+      marked_ = true;
+      return Step::more;
+    }
     if (next_page_ == pages_.size()) the_rest();
     if (next_page_ < pages_.size()) {
       // A line whose mark is taken must be copied, or X would pass what the data region lacks: no
       // allocation may fail between the two.
       auto& batches = in_directory_ ? directory_ : batches_;
       batches.reserve(batches.size() + 1);
+      if (change_) change_->reserve(max_pages);
       Batch batch = std::exchange(spare_, {});
       batch.room_for_a_page();
       const auto room = [&] {  // for one more page
@@ -126,10 +143,16 @@ class Checkpoint {
             }
           },
           [&](auto&& line) {
-            batch.lines.clear();
-            for (const std::uint64_t offset : batch.offsets) {
-              batch.lines.resize(batch.lines.size() + 8);
-              line(batch.lines.data() + batch.lines.size() - 8, view_ + offset);
+            // Lines that were stored to long ago are in no cache.
+            constexpr std::size_t ahead = 8;
+            const std::size_t n = batch.offsets.size();
+            batch.lines.resize(n * 8);
+            for (std::size_t i = 0; i < n; ++i) {
+              if (i + ahead < n) {
+                __builtin_prefetch(view_ + batch.offsets[i + ahead]);
+                if (sums_) __builtin_prefetch(medium_.data() + batch.offsets[i + ahead], 0, 2);
+              }
+              line(batch.lines.data() + i * 8, view_ + batch.offsets[i]);
             }
           });
       batch.newest = clock();
@@ -163,12 +186,19 @@ class Checkpoint {
     // The caller fences first: all that the directory names is then in the data region.
     // mutant: directory-after-targets
     if (wrote) return Step::more;
-    for (const Batch& batch : directory_) write(batch);
+    for (const Batch& batch : directory_) {
+      if (sums_)
+        sums_->forget_freed(batch.offsets.data(), batch.offsets.size(), batch.lines.data());
+      write(batch);
+    }
     directory_.clear();
     return Step::copied;
   }
   /// The data region is durable up to checkpoint_id(): the caller has fenced and published.
-  void finished() noexcept { active_ = false; }
+  void finished() noexcept {
+    active_ = false;
+    published_ = x_;
+  }
 
  private:
   struct Batch {
@@ -222,6 +252,7 @@ class Checkpoint {
     // READER-1
     // mutant: checkpoint-tells-readers
     if (gate_ != nullptr) gate_->pass(batch.newest);
+    if (change_) change_->prepare(batch.offsets.data(), batch.offsets.size(), batch.lines.data());
     const std::uint64_t data = medium_.log_bytes();
     for (std::size_t i = 0; i < batch.offsets.size();) {
       std::size_t j = i + 1;  // neighbouring lines are written in one call
@@ -229,6 +260,7 @@ class Checkpoint {
       medium_.stream(data + batch.offsets[i], batch.lines.data() + i * 8, (j - i) * 64);
       i = j;
     }
+    if (change_) change_->publish();
   }
 
   medium::Medium& medium_;
@@ -237,6 +269,10 @@ class Checkpoint {
   Resident* const resident_;
   ReaderGate* const gate_;
   const pool::Directory words_;
+  std::optional<pool::PageChecksums> sums_;  // none: the pool has no checksums
+  std::optional<pool::PageChecksums::Change> change_;
+  std::uint64_t published_;  // the checkpoint id that the header has
+  bool marked_ = true;       // CHECKSUM-1, of the checkpoint in progress
   bool active_ = false, in_directory_ = false;
   std::uint64_t x_ = 0;
   std::atomic<std::uint64_t> lines_{0};

@@ -45,6 +45,7 @@ class ShadowHtm : public RedoEngine<ShadowHtm<Tm>, Tm, log::LogWriter> {
  public:
   static constexpr const char* name = "shadow";
   static constexpr bool strict_only = true;
+  static constexpr bool keeps_checksums = true;
 
   class Transaction;
 

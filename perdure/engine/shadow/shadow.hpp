@@ -41,6 +41,7 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   static constexpr const char* name = "shadow";
   static constexpr bool limits_resident = true;  ///< Config::max_resident
   static constexpr bool serves_readers = true;   ///< pool::ReaderWords
+  static constexpr bool keeps_checksums = true;  ///< pool::PageChecksums
 
   class Transaction;
 

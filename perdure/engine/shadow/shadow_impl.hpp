@@ -63,7 +63,7 @@ Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& r
       gate_ =
           std::make_unique<ReaderGate>(*words, config.readers.writer_patience, gate_world(file));
     }
-    checkpoint_ = std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), directory,
+    checkpoint_ = std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), file.header(),
                                                resident_.get(), gate_.get());
     using Use = ShadowOptions::Helper;
     const Use use = config.options.template get<ShadowOptions>().helper;

@@ -12,6 +12,7 @@ is removed from the table stays there, and is listed in REMOVED with the reason.
 from .backup import BACKUP
 from .blurred import BLURRED
 from .callers import CALLERS
+from .checksums import CHECKSUMS
 from .copies import COPIES
 from .events import EVENTS
 from .flush_all import FLUSH_ALL
@@ -35,6 +36,7 @@ MUTANTS = (
     + BACKUP
     + READERS
     + EVENTS
+    + CHECKSUMS
     + CALLERS
     + LISTS
     + REWIND

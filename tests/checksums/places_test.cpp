@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where checksums of pages lie, and what is stored there when a pool is made, copied, trimmed, and
+// raised. tests/engine has them beside checkpoints, tests/conformance at every power cut.
+#include "perdure/pool/page_checksums.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "perdure/pool/create.hpp"
+#include "perdure/pool/features.hpp"
+#include "perdure/pool/header.hpp"
+#include "perdure/pool/scrub.hpp"
+
+namespace perdure::pool {
+namespace {
+
+TEST(PageSum, TheTermsOfLinesAndPairsAddUp) {
+  std::vector<std::byte> page(4096);
+  for (std::size_t i = 0; i < page.size(); ++i) page[i] = static_cast<std::byte>(i * 7 + i / 64);
+  const PageSum sum(42);
+  std::uint64_t lines = 0, pairs = 0;
+  for (std::uint64_t line = 0; line < 64; ++line) lines += sum.line(line, &page[line * 64]);
+  for (std::uint64_t pair = 0; pair < 256; ++pair) {
+    std::uint64_t w[2];
+    std::memcpy(w, &page[pair * 16], sizeof w);
+    pairs += sum.pair(pair, w[0], w[1]);
+  }
+  EXPECT_EQ(PageSum::of(42, page.data()), lines);
+  EXPECT_EQ(lines, pairs);
+  // In another page, or with two lines in each other's places, it is another one.
+  EXPECT_NE(PageSum::of(43, page.data()), lines);
+  std::swap_ranges(page.begin(), page.begin() + 64, page.begin() + 64);
+  EXPECT_NE(PageSum::of(42, page.data()), lines);
+}
+
+TEST(PageSum, EveryFlippedBitChangesIt) {
+  std::vector<std::byte> page(4096);
+  for (std::size_t i = 0; i < page.size(); ++i) page[i] = static_cast<std::byte>(i * i);
+  const std::uint64_t sum = PageSum::of(7, page.data());
+  for (std::size_t bit = 0; bit < page.size() * 8; ++bit) {
+    page[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    EXPECT_NE(sum, PageSum::of(7, page.data())) << bit;
+    page[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+  }
+}
+
+TEST(PageSum, TheReaderWordsHaveNoTerm) {
+  std::vector<std::byte> page(4096);
+  const std::uint64_t sum = PageSum::of(0, page.data());
+  for (std::size_t i = reader_words_offset; i < reader_words_offset + sizeof(ReaderWords); ++i)
+    page[i] = std::byte{0xff};
+  EXPECT_EQ(sum, PageSum::of(0, page.data()));
+  page[8] = std::byte{1};
+  EXPECT_NE(sum, PageSum::of(0, page.data()));
+}
+
+// Whatever the places are: the chunks of checksums hold nothing else, and every other chunk is where
+// it is in a pool without them.
+void expect_divided(const Directory& with, const Directory& without) {
+  const DataRange sums = with.checksums();
+  for (std::uint64_t chunk = 0; chunk < with.chunks(); ++chunk) {
+    const bool own = chunk >= sums.offset / chunk_bytes &&
+                     chunk < (sums.offset + sums.bytes) / chunk_bytes;
+    EXPECT_EQ(own, with.holds_checksums(chunk)) << chunk;
+    EXPECT_EQ(own || without.holds_words(chunk), with.holds_words(chunk)) << chunk;
+    EXPECT_EQ(without.word(chunk), with.word(chunk)) << chunk;
+    if (!own) {
+      EXPECT_EQ(chunk, with.chunk_of_word(with.word(chunk)));
+    }
+    const std::uint64_t end = with.section_end(chunk);
+    EXPECT_GT(end, chunk);
+    EXPECT_LE(end, without.section_end(chunk));
+    for (std::uint64_t c = std::max(chunk, with.first_object(chunk)); c < end; ++c)
+      EXPECT_FALSE(with.holds_words(c)) << chunk << " " << c;
+  }
+  std::uint64_t runs = 0, last = 0;
+  with.each_run_of_words(with.max_data_bytes(), [&](std::uint64_t from, std::uint64_t to) {
+    EXPECT_GE(from, last);
+    for (std::uint64_t c = from; c < to; ++c) EXPECT_TRUE(with.holds_words(c));
+    last = to;
+    runs += to - from;
+  });
+  std::uint64_t words = 0;
+  for (std::uint64_t chunk = 0; chunk < with.chunks(); ++chunk) words += with.holds_words(chunk);
+  EXPECT_EQ(words, runs);
+}
+
+TEST(ChecksumsPlace, OfANewPoolIsBehindTheDirectory) {
+  for (const std::uint64_t limit : {std::uint64_t{4} << 20, std::uint64_t{1} << 30}) {
+    const Directory without(limit);
+    const DataRange place = checksums_of_new_pool(limit);
+    const Directory with(limit, limit, place);
+    EXPECT_EQ(without.first_chunk() * chunk_bytes, place.offset);
+    EXPECT_EQ((place.offset + place.bytes) / chunk_bytes, with.first_chunk());
+    EXPECT_GE(place.bytes, limit / 512);
+    expect_divided(with, without);
+  }
+}
+
+TEST(ChecksumsPlace, OfAnExistingPoolIsBehindItsDataAndInOneSection) {
+  const std::uint64_t first = std::uint64_t{4} << 20, limit = std::uint64_t{64} << 20;
+  const Directory without(first, limit);
+  for (std::uint64_t chunks = without.first_chunk() + 1; chunks < 200; ++chunks) {
+    Header h{};
+    h.max_data_bytes = first;
+    raise_limit(h, limit);
+    set_data_bytes(h, chunks * chunk_bytes);
+    const DataRange place = checksums_of_old_pool(h, limit);
+    ASSERT_NE(0U, place.bytes) << chunks;
+    EXPECT_GE(place.offset, chunks * chunk_bytes);
+    h.checksums_offset = place.offset;
+    h.checksums_bytes = place.bytes;
+    set_feature(h, Feature::data_checksums);
+    EXPECT_EQ("", contradiction_of_checksums(h));
+    const Directory with(h);
+    EXPECT_EQ(without.first_chunk(), with.first_chunk());
+    // Spans stay where they may lie.
+    EXPECT_EQ(0U, ((place.offset + place.bytes) / chunk_bytes - with.first_chunk()) % 16);
+    expect_divided(with, without);
+  }
+}
+
+TEST(ChecksumsPlace, WhatCantBeRightIsNamed) {
+  Header h{};
+  h.max_data_bytes = std::uint64_t{1} << 30;
+  EXPECT_EQ("", contradiction_of_checksums(h));
+  h.checksums_bytes = chunk_bytes;  // without the feature
+  EXPECT_NE("", contradiction_of_checksums(h));
+  const DataRange place = checksums_of_new_pool(h.max_data_bytes);
+  set_feature(h, Feature::data_checksums);
+  const auto with = [&](std::uint64_t offset, std::uint64_t bytes) {
+    h.checksums_offset = offset;
+    h.checksums_bytes = bytes;
+    return contradiction_of_checksums(h);
+  };
+  EXPECT_EQ("", with(place.offset, place.bytes));
+  EXPECT_NE("", with(place.offset, 0));
+  EXPECT_NE("", with(place.offset + 4096, place.bytes));
+  EXPECT_NE("", with(place.offset, place.bytes + 4096));
+  EXPECT_NE("", with(0, place.bytes));  // over the directory
+  EXPECT_NE("", with(place.offset, h.max_data_bytes));
+  EXPECT_NE("", with(~std::uint64_t{0} / chunk_bytes * chunk_bytes, place.bytes));
+}
+
+}  // namespace
+}  // namespace perdure::pool
