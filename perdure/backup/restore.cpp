@@ -10,6 +10,7 @@
 #include "perdure/backup/history.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/log/redo_team.hpp"
+#include "perdure/pool/page_checksums.hpp"
 #include "perdure/pool/allocation.hpp"
 #include "perdure/pool/copy.hpp"
 #include "perdure/pool/create.hpp"
@@ -193,6 +194,8 @@ Result<RestoreReport> restore(Store& store, const std::string& path, const Resto
   h.heap_exact = 0;
   std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
   pool::set_data_bytes(h, plan->data_bytes);
+  // The chunks of the state lie where they lay when the header had another place for checksums.
+  pool::place_checksums_anew(h);
   pool::set_log_from(h, h.checkpoint_id);
   h.checksum = pool::header_checksum(h);
   if (std::string why; pool::judge(h, &why) != pool::CopyState::valid)

@@ -11,6 +11,7 @@
 #include "perdure/log/ring.hpp"
 #include "perdure/pool/allocation.hpp"
 #include "perdure/pool/features.hpp"
+#include "perdure/pool/size_classes.hpp"
 
 namespace perdure::log {
 DataWriter::DataWriter(medium::Medium& medium, const pool::Directory& directory, Use use,
@@ -39,6 +40,7 @@ bool DataWriter::entry(const Entry& e) {
     case EntryKind::free:
       // mutant: redo-possible-blocks
       if (!pool::possible(e.heap_op(), medium_.data_bytes(), directory_)) return false;
+      if (sums_ != nullptr) looked_at(e.heap_op());
       pool::apply(*this, e.heap_op(), directory_);
       return true;
     case EntryKind::end:
@@ -49,7 +51,18 @@ bool DataWriter::entry(const Entry& e) {
   return false;
 }
 
+void DataWriter::looked_at(const pool::HeapOp& op) const {
+  if (op.cls == pool::large_class) return;  // its directory words are loaded
+  const pool::ClassInfo& info = pool::classes[op.cls];
+  const std::uint64_t span =
+      pool::span_chunk_of(op.offset, info.chunks, directory_.first_chunk());
+  // mutant: checksum-recovery-notes-bitmaps
+  sums_->touch(span * pool::chunk_bytes);
+}
+
 std::uint64_t DataWriter::load(std::uint64_t offset) const {
+  // mutant: checksum-recovery-notes-loads
+  if (sums_ != nullptr) sums_->touch(offset);
   std::uint64_t word;
   std::memcpy(&word, medium_.at(medium_.log_bytes() + offset), sizeof word);
   // The word is stored again: after a failed write-back a kernel treats a page as clean that the
@@ -201,13 +214,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     count += scan.records_above;
     total += scan.bytes_above;
   }
-  std::optional<ReplayedChecksums> sums;
-  if (count != 0 && pool::PageChecksums::has(header)) {
-    sums.emplace(medium, header);
-    // mutant: checksum-recovery-marks
-    sums->begin();
-  }
-  // CHECKSUM-1, REDO-4: the records are durable before the data region holds anything of what they say.
+  // REDO-4: the records are durable before the data region holds anything of what they say.
   if (count != 0)
     if (Status s = medium.fence(); !s.ok()) return s;
   if (dependent) {
@@ -225,6 +232,14 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   if (header.order == pool::CommitOrder::pipelined)
     if (Status s = no_gap(records, header.checkpoint_id, ring_name(medium, 0)); !s.ok()) return s;
   if (Status s = targets.allocate(); !s.ok()) return s;
+  // Nothing can be refused any more but strange records, of which damage alone makes one.
+  std::optional<ReplayedChecksums> sums;
+  if (count != 0 && pool::PageChecksums::has(header)) {
+    sums.emplace(medium, header);
+    // mutant: checksum-recovery-marks
+    sums->begin();
+    if (Status s = medium.fence(); !s.ok()) return s;  // CHECKSUM-1
+  }
   progress.begin(Stage::apply, total);
   const unsigned threads = threads_for(total);
   Redo redo(medium, header, DataWriter::Use::recovery, threads, total / 16, {},

@@ -132,6 +132,9 @@ class DataWriter final : public pool::HeapTarget {
   LineMasks own_;                             // recovery
   LineMasks* const lent_;                     // the caller's, which writes them back
   LineMasks* const masks_;                    // own_, lent_ or none
+  // Another process may have stored what replay finds as it should be, and not the checksums
+  // (CHECKSUM-2): all that replay looks at counts as stored to.
+  void looked_at(const pool::HeapOp& op) const;
   ReplayedChecksums* const sums_;             // null: the pool has none, or it is not recovery
 };
 

@@ -23,18 +23,25 @@ class ReplayedChecksums {
 
   /// Before the first store: CHECKSUM-1. The caller fences.
   void begin() noexcept { sums_.mark(checkpoint_id_); }
+  /// The page of this offset counts as stored to, whether it is or not. Of an offset that the data
+  /// region does not have, it does nothing.
+  void touch(std::uint64_t offset) noexcept;
   /// n words at an offset in the data region, which has them, are about to be replaced by these.
   void replace(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) noexcept;
   /// After the last store: stores the checksums and starts their write-back. The caller fences.
   void finish() noexcept;
 
  private:
+  void note_freed(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) noexcept;
+
   medium::Medium& medium_;
+  const pool::Directory directory_;
   pool::PageChecksums sums_;
   const std::uint64_t checkpoint_id_, pages_;
   const bool anew_;
   LineWords deltas_;   // one a page; with anew_, none
   LineWords touched_;  // one bit a page
+  LineWords freed_;    // one bit a chunk whose directory word became 0
 };
 
 }  // namespace perdure::log

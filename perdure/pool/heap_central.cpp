@@ -281,8 +281,10 @@ std::uint64_t Central::claim(std::uint64_t chunk, std::uint64_t most, std::uint6
 bool Central::look_further(std::uint64_t data_bytes) {
   const std::uint64_t have = std::min(data_bytes / chunk_bytes, chunks_);
   if (cursor_ >= have) return false;
+  // Checksums may follow directory words, and these may follow checksums.
   // mutant: cursor-skips-words
-  cursor_ = std::max(cursor_, directory_.first_object(cursor_));
+  while (cursor_ < have && directory_.holds_words(cursor_))
+    cursor_ = directory_.first_object(cursor_);
   if (cursor_ >= have) return false;
   const std::uint64_t end = std::min(have, directory_.section_end(cursor_)),
                       stop = std::min(end, cursor_ + 512);

@@ -295,7 +295,7 @@ class OpenPool {
   static Result<std::unique_ptr<OpenPool>> finish_open(std::unique_ptr<OpenPool> pool,
                                                        const Identity& who);
   Status plan_raise(const OpenFile& how);
-  Status place_checksums(DataRange& place);
+  Status place_checksums(DataRange& place, std::uint64_t& data_bytes);
   Status map_reader_words();
   Status allocate_reader_words();
   void unmap_reader_words() noexcept;

@@ -69,16 +69,22 @@ void PageChecksums::compute_all(std::uint64_t data_bytes) {
 }
 
 void PageChecksums::forget_freed(const std::uint64_t* offsets, std::size_t n,
-                                 const std::uint64_t* words) noexcept {
+                                 const std::uint64_t* words,
+                                 const std::byte* view) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     if (offsets[i] < directory_offset || directory_.holds_checksums(offsets[i] / chunk_bytes))
       continue;
     std::uint64_t old[8];
     std::memcpy(old, medium_.data() + offsets[i], sizeof old);
-    for (std::uint64_t w = 0; w < 8; ++w)
+    for (std::uint64_t w = 0; w < 8; ++w) {
+      const std::uint64_t at = offsets[i] + w * 8;
+      if (old[w] == 0 || words[i * 8 + w] != 0) continue;
+      // Relaxed: if it is used just now, its pages are copied by the next checkpoint.
+      if (__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view + at), __ATOMIC_RELAXED) != 0)
+        continue;
       // mutant: checksum-forgets-freed
-      if (old[w] != 0 && words[i * 8 + w] == 0)
-        forget(directory_.chunk_of_word(offsets[i] + w * 8), 1);
+      forget(directory_.chunk_of_word(at), 1);
+    }
   }
 }
 
@@ -158,6 +164,22 @@ DataRange checksums_of_old_pool(const Header& header, std::uint64_t limit) noexc
   return {};
 }
 
+void place_checksums_anew(Header& header) noexcept {
+  if (header.checksums_bytes == 0) return;
+  const std::uint64_t limit = Directory(header).max_data_bytes();
+  const bool from_the_start =
+      header.checksums_offset == without_checksums(header, limit).first_chunk() * chunk_bytes;
+  if (from_the_start && header.checksums_offset + header.checksums_bytes <= header.data_bytes)
+    return;
+  const DataRange place = checksums_of_old_pool(header, limit);
+  header.checksums_offset = place.offset;
+  header.checksums_bytes = place.bytes;
+  if (place.bytes == 0)
+    header.features_write &= ~info(Feature::data_checksums).bit();
+  else
+    set_data_bytes(header, std::max(header.data_bytes, place.offset + place.bytes));
+}
+
 std::string contradiction_of_checksums(const Header& h) {
   const std::uint64_t offset = h.checksums_offset, bytes = h.checksums_bytes;
   const std::string text =
@@ -168,9 +190,12 @@ std::string contradiction_of_checksums(const Header& h) {
     return text;
   const Directory directory = without_checksums(h, Directory(h).max_data_bytes());
   const std::uint64_t first = offset / chunk_bytes, end = first + bytes / chunk_bytes;
-  // In one section, and behind its words.
+  // In one section, behind its words, and in the data region.
   // mutant: header-checksums-in-section
-  return first < directory.first_object(first) || end > directory.section_end(first) ? text : "";
+  return first < directory.first_object(first) || end > directory.section_end(first) ||
+                 end * chunk_bytes > h.data_bytes
+             ? text
+             : "";
 }
 
 }  // namespace perdure::pool

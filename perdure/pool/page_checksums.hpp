@@ -130,6 +130,8 @@ class PageChecksums {
   /// CHECKSUM-1: the data region is about to be changed upon this checkpoint id. The caller fences
   /// before it is.
   void mark(std::uint64_t checkpoint_id) noexcept;
+  /// It was changed, and is durable: no interruption is to be seen any more. Not fenced.
+  void unmark() noexcept { set(offset_ / page_bytes, 0); }
   /// Whether it may have been changed since the header has this checkpoint id.
   [[nodiscard]] bool marked(std::uint64_t checkpoint_id) const noexcept;
 
@@ -142,9 +144,10 @@ class PageChecksums {
   /// The caller fences.
   void compute_all(std::uint64_t data_bytes);
   /// The lines at these offsets, of directory words, are about to have these words, 8 each: the
-  /// pages of chunks that become free have no checksums from now on.
-  void forget_freed(const std::uint64_t* offsets, std::size_t n,
-                    const std::uint64_t* words) noexcept;
+  /// pages of chunks that become free have no checksums from now on. Those of a chunk that is in
+  /// use again, according to `view`, keep theirs.
+  void forget_freed(const std::uint64_t* offsets, std::size_t n, const std::uint64_t* words,
+                    const std::byte* view) noexcept;
 
   /// The change of a batch of lines, in three steps: prepare(), the lines' stores, publish(). It
   /// takes no memory in the steps after reserve().
@@ -178,6 +181,11 @@ class PageChecksums {
 /// also one that is about to be raised. No bytes: the limit leaves no space.
 [[nodiscard]] DataRange checksums_of_old_pool(const Header& header,
                                                      std::uint64_t limit) noexcept;
+/// In a header that is not yet written, of a pool that is made anew from parts of another one: puts
+/// the checksums where no state of that pool had anything else. They stay where they are if the
+/// pool was made with them; otherwise they come behind the data region, which gets longer; if the
+/// limit leaves no space, the pool has none. The words there are to be zeros.
+void place_checksums_anew(Header& header) noexcept;
 /// What can't be right about a header's fields for checksums; empty: nothing.
 [[nodiscard]] std::string contradiction_of_checksums(const Header& header);
 

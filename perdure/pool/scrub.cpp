@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
+#include <optional>
 #include <thread>
 
 #include "perdure/base/descriptor.hpp"
@@ -30,6 +32,7 @@ constexpr std::size_t most_damaged = 10000;
 class Source {
  public:
   explicit Source(const OpenPool& pool) : pool_(pool) {
+    if (buffer_ == nullptr) throw std::bad_alloc();
     struct stat st = {};
     if (pool.fd() < 0 || ::fstat(pool.fd(), &st) != 0 || !S_ISREG(st.st_mode)) return;
     file_ = true;
@@ -64,7 +67,7 @@ class Source {
     void operator()(std::byte* p) const noexcept { std::free(p); }
   };
   Status read(int fd, void* to, std::uint64_t offset, std::uint64_t n) {
-    const std::uint64_t at = pool_.header().log_bytes + offset;
+    const std::uint64_t at = pool_.medium().log_bytes() + offset;
     if (!file_) {
       std::memcpy(to, pool_.medium().at(at), n);
       return {};
@@ -90,64 +93,102 @@ class Source {
       static_cast<std::byte*>(std::aligned_alloc(page_bytes, chunk_bytes))};
 };
 
+// Where checksums lie, according to one header.
+struct Place {
+  Header header;
+  Directory directory;
+  explicit Place(const Header& h) : header(h), directory(h) {}
+  [[nodiscard]] std::uint64_t offset(std::uint64_t page) const noexcept {
+    return header.checksums_offset + page * 8;
+  }
+  [[nodiscard]] bool covers(std::uint64_t page) const noexcept {
+    return page < header.checksums_bytes / 8 && !directory.holds_checksums(page / chunk_pages);
+  }
+};
+
 class Scrub {
  public:
   Scrub(const OpenPool& pool, const ScrubOptions& options)
       : pool_(pool),
         options_(options),
         source_(pool),
-        header_(pool.following() ? pool.header() : pool.header_now()),
-        directory_(header_),
-        sums_(const_cast<medium::Medium&>(pool.medium()), header_),
         start_(std::chrono::steady_clock::now()) {}
 
   Result<ScrubReport> run() {
-    report_.has_checksums = true;
-    report_.from_disk = source_.direct();
-    if (Status s = begin(); !s.ok()) return s;
-    const std::uint64_t bytes = pool_.following() ? header_.data_bytes : pool_.data_bytes(),
-                        chunks = (bytes + chunk_bytes - 1) / chunk_bytes;
-    std::uint64_t told = 0;
-    for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
-      const std::uint64_t end = std::min((chunk + 1) * chunk_bytes, bytes);
-      if (Status s = one(chunk, (end - chunk * chunk_bytes) / page_bytes); !s.ok()) return s;
-      if (options_.progress && (end - told >= 16 << 20 || chunk + 1 == chunks))
-        options_.progress(told = end, bytes);
+    for (;;) {
+      moved_ = false;
+      report_ = {};
+      report_.from_disk = source_.direct();
+      if (Status s = look(); !s.ok()) return s;
+      if (place_->header.checksums_bytes == 0) return ScrubReport{};
+      report_.has_checksums = true;
+      if (Status s = all(); !s.ok()) return s;
+      if (!moved_) return std::move(report_);
     }
-    if (changed()) return busy();
-    return std::move(report_);
   }
 
  private:
-  // What must hold while pages are judged.
-  Status begin() {
-    if (!pool_.following()) return {};
-    const auto writer = pool_.writer();
-    if (!writer) return writer.status();
-    if (*writer == OpenPool::Writer::silent) return busy();
-    sequence_ = pool_.told().sequence.load(std::memory_order_acquire);
-    if (*writer == OpenPool::Writer::serves && sequence_ % 2 != 0) return busy();
-    unsettled_ = *writer == OpenPool::Writer::none && header_.clean != 1;
+  Status all() {
+    std::uint64_t told = 0;
+    for (std::uint64_t chunk = 0; !moved_; ++chunk) {
+      // The data region may grow meanwhile.
+      const std::uint64_t bytes = pool_.following() ? place_->header.data_bytes : pool_.data_bytes();
+      const std::uint64_t begin = chunk * chunk_bytes;
+      if (begin >= bytes) break;
+      const std::uint64_t end = std::min(begin + chunk_bytes, bytes);
+      if (Status s = one(chunk, (end - begin) / page_bytes); !s.ok()) return s;
+      if (options_.progress && (end - told >= 16 << 20 || end == bytes))
+        options_.progress(told = end, bytes);
+    }
     return {};
   }
-  // Whether the data region may have been changed without a word to readers (READER-2).
+
+  // Finds out what must be known while pages are judged: where checksums lie, and who may change
+  // pages without telling readers by the checksums (recovery, READER-2). If the checksums have
+  // moved since the last call, all begins again.
+  Status look() {
+    if (!pool_.following()) {
+      if (!place_) place_.emplace(pool_.header_now());
+      return {};
+    }
+    using namespace std::chrono_literals;
+    const auto end = std::chrono::steady_clock::now() + 5s;
+    for (;; std::this_thread::sleep_for(1ms)) {
+      // Acquire: pairs with the writer's changes of the sequence (READER-2).
+      const std::uint64_t sequence = pool_.told().sequence.load(std::memory_order_acquire);
+      const auto writer = pool_.writer();
+      if (!writer) return writer.status();
+      const auto header = pool_.newest_header();
+      const bool still = pool_.told().sequence.load(std::memory_order_acquire) == sequence;
+      const bool none = *writer == OpenPool::Writer::none,
+                 serves = *writer == OpenPool::Writer::serves && sequence % 2 == 0;
+      if (header.ok() && still && (none || serves)) {
+        moved_ = place_ && (place_->header.checksums_offset != header->checksums_offset ||
+                            place_->header.checksums_bytes != header->checksums_bytes);
+        sequence_ = sequence;
+        unsettled_ = none && header->clean != 1;
+        place_.emplace(*header);
+        return {};
+      }
+      if (std::chrono::steady_clock::now() < end) continue;
+      if (!header.ok()) return header.status();
+      return failure(Code::busy, pool_.path(),
+                     "a pool that another process is opening, or writes without serving readers",
+                     {}, "try again, or call Pool::scrub() in the program that has it");
+    }
+  }
   [[nodiscard]] bool changed() const {
     return pool_.following() &&
            pool_.told().sequence.load(std::memory_order_acquire) != sequence_;
-  }
-  [[nodiscard]] Status busy() const {
-    return failure(Code::busy, pool_.path(),
-                   "a pool that another process is opening, or writes without serving readers", {},
-                   "try again, or call Pool::scrub() in the program that has it");
   }
 
   // The pages of a chunk.
   Status one(std::uint64_t chunk, std::uint64_t pages) {
     const std::uint64_t first = chunk * chunk_pages;
-    if (!sums_.covers(first)) return {};
+    if (!place_->covers(first)) return {};
     std::uint64_t word = 0, before[chunk_pages], after[chunk_pages];
-    if (Status s = source_.words(&word, directory_.word(chunk), 1); !s.ok()) return s;
-    if (Status s = source_.words(before, sums_.offset(first), pages); !s.ok()) return s;
+    if (Status s = source_.words(&word, place_->directory.word(chunk), 1); !s.ok()) return s;
+    if (Status s = source_.words(before, place_->offset(first), pages); !s.ok()) return s;
     const bool in_use = word != 0;
     if (std::all_of(before, before + pages, [](std::uint64_t sum) { return sum == 0; })) {
       if (in_use) report_.without += pages;
@@ -158,7 +199,7 @@ class Scrub {
     std::uint64_t found[chunk_pages];
     for (std::uint64_t i = 0; i < pages; ++i)
       found[i] = before[i] == 0 ? 0 : PageSum::of(first + i, *bytes + i * page_bytes);
-    if (Status s = source_.words(after, sums_.offset(first), pages); !s.ok()) return s;
+    if (Status s = source_.words(after, place_->offset(first), pages); !s.ok()) return s;
     for (std::uint64_t i = 0; i < pages; ++i) {
       if (before[i] != 0 && before[i] == after[i] && before[i] == found[i])
         ++report_.pages;
@@ -175,13 +216,13 @@ class Scrub {
   Status again(std::uint64_t page, bool in_use) {
     constexpr int most = 100, agree = 3;
     int same = 0;
-    for (int i = 0; i < most; ++i) {
+    for (int i = 0; i < most && !moved_; ++i) {
       std::uint64_t before = 0, after = 0;
-      if (Status s = source_.words(&before, sums_.offset(page), 1); !s.ok()) return s;
+      if (Status s = source_.words(&before, place_->offset(page), 1); !s.ok()) return s;
       const auto bytes = source_.pages(page * page_bytes, page_bytes);
       if (!bytes) return bytes.status();
       const std::uint64_t found = PageSum::of(page, *bytes);
-      if (Status s = source_.words(&after, sums_.offset(page), 1); !s.ok()) return s;
+      if (Status s = source_.words(&after, place_->offset(page), 1); !s.ok()) return s;
       if (before == 0 || before != after) {
         same = 0;
         std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -191,8 +232,12 @@ class Scrub {
         ++report_.pages;
         return {};
       }
+      if (changed()) {
+        if (Status s = look(); !s.ok()) return s;
+        same = 0;
+        continue;
+      }
       if (++same < agree) continue;
-      if (changed()) return busy();
       if (unsettled_) {
         ++report_.undecided;
         return {};
@@ -218,19 +263,16 @@ class Scrub {
   const OpenPool& pool_;
   const ScrubOptions& options_;
   Source source_;
-  const Header header_;
-  const Directory directory_;
-  const PageChecksums sums_;
   const std::chrono::steady_clock::time_point start_;
+  std::optional<Place> place_;
   std::uint64_t sequence_ = 0, read_ = 0;
-  bool unsettled_ = false;
+  bool unsettled_ = false, moved_ = false;
   ScrubReport report_;
 };
 
 }  // namespace
 
 Result<ScrubReport> scrub(const OpenPool& pool, const ScrubOptions& options) {
-  if (!PageChecksums::has(pool.header())) return ScrubReport{};
   return Scrub(pool, options).run();
 }
 

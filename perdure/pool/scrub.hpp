@@ -50,7 +50,7 @@ struct ScrubOptions {
   std::function<void(std::uint64_t done, std::uint64_t bytes)> progress = {};
 };
 
-/// Compares all pages. Errors: `busy` where another process is opening the pool, or writes it with
+/// Compares all pages. Throws std::bad_alloc, and what `progress` throws. Errors: `busy` where another process is opening the pool, or writes it with
 /// an engine that serves no readers; `io`, and others of the system.
 Result<ScrubReport> scrub(const OpenPool& pool, const ScrubOptions& options);
 

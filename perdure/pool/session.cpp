@@ -112,11 +112,14 @@ Status OpenPool::reserve_view() {
 // Makes space for the checksums of pages behind the end of the data region, and copies those that
 // the pool has. The medium is longer than the header says until start_session's header, which is
 // sound. Returns the place; no bytes: the pool needs none, or has one.
-Status OpenPool::place_checksums(DataRange& place) {
-  const bool has = PageChecksums::has(header_);
-  // More pages, of a raised limit, need a longer place.
-  if (read_only_ || (has ? raise_to_ == 0 : !wants_checksums_)) return {};
+Status OpenPool::place_checksums(DataRange& place, std::uint64_t& data_bytes) {
+  data_bytes = header_.data_bytes;
   const std::uint64_t limit = raise_to_ != 0 ? raise_to_ : Directory(header_).max_data_bytes();
+  const bool has = PageChecksums::has(header_);
+  // More pages, of a raised limit, may need a longer place.
+  if (read_only_ || (has ? checksums_of_new_pool(limit).bytes <= header_.checksums_bytes
+                         : !wants_checksums_))
+    return {};
   Header with = header_;
   if (raise_to_ != 0) raise_limit(with, raise_to_);
   place = checksums_of_old_pool(header_, limit);
@@ -131,9 +134,18 @@ Status OpenPool::place_checksums(DataRange& place) {
   with.checksums_bytes = place.bytes;
   set_feature(with, Feature::data_checksums);
   with.data_bytes = std::max(header_.data_bytes, place.offset + place.bytes);
-  if (Status s = medium_->grow(with.data_bytes); !s.ok()) return s;
-  // They take blocks as the pages need them, if the file system has holes.
-  (void)medium_->give_back(medium_->log_bytes() + place.offset, place.bytes);
+  // They take blocks as the pages need them, if the file system has holes; in steps, so that the
+  // disk needs no space for all of them.
+  constexpr std::uint64_t step = 8 << 20;
+  for (std::uint64_t at = header_.data_bytes; at < with.data_bytes;) {
+    const std::uint64_t to = std::min(with.data_bytes, at + step), from = std::max(at, place.offset);
+    if (Status s = medium_->grow(to); !s.ok()) return s;
+    if (to > from) (void)medium_->give_back(medium_->log_bytes() + from, to - from);
+    at = to;
+  }
+  // On a device-dax it is whole 2 MiB long.
+  data_bytes = with.data_bytes =
+      std::min(std::max(with.data_bytes, medium_->data_bytes()), limit);
   if (Status s = allocate_directory(*medium_, with, with.data_bytes); !s.ok()) return s;
   if (has) {
     const PageChecksums old(*medium_, header_);
@@ -150,8 +162,8 @@ Status OpenPool::start_session(ViewPolicy policy, bool paged) {
   policy_ = policy;
   paged_ = paged;
   DataRange place;
-  if (Status s = place_checksums(place); !s.ok()) return s;
-  const std::uint64_t data_bytes = std::max(header_.data_bytes, place.offset + place.bytes);
+  std::uint64_t data_bytes = 0;
+  if (Status s = place_checksums(place, data_bytes); !s.ok()) return s;
   if (policy != ViewPolicy::none) {
     if (Status s = reserve_view(); !s.ok()) return s;
     view_ = space_.begin();

@@ -18,6 +18,8 @@
 // it.
 // Thread safety: none; the pool is in no session.
 #include <algorithm>
+#include <cstring>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -167,25 +169,36 @@ Result<TrimReport> OpenPool::trim(bool dry_run) {
   if (Status s = publish([](Header& h) { set_feature(h, Feature::small_logs); }); !s.ok()) return s;
   // CHECKSUM-4
   std::optional<PageChecksums> sums;
+  std::map<std::uint64_t, std::uint64_t> of_directory;  // pages, and what their checksums become
   if (PageChecksums::has(header_)) {
     sums.emplace(*medium_, header_);
     for (const Chunks& run : plan.runs) sums->forget(run.first, run.count);
-    for (const std::uint64_t chunk : plan.empty)
-      sums->set(directory.word(chunk) / PageChecksums::page_bytes, 0);
+    for (const std::uint64_t chunk : plan.empty) {
+      const std::uint64_t page = directory.word(chunk) / PageChecksums::page_bytes;
+      if (!sums->covers(page)) continue;
+      if (const std::uint64_t sum = sums->load(page); sum != 0) of_directory[page] = sum;
+      sums->set(page, 0);
+    }
     if (Status s = medium_->fence(); !s.ok()) return s;
   }
   const std::uint64_t zero = 0;
   for (const std::uint64_t chunk : plan.empty) {
+    const std::uint64_t at = directory.word(chunk), page = at / PageChecksums::page_bytes;
+    if (const auto sum = of_directory.find(page); sum != of_directory.end()) {
+      std::uint64_t old[2];
+      std::memcpy(old, medium_->data() + at / 16 * 16, sizeof old);
+      const PageSum terms(page);
+      const std::uint64_t pair = at % PageChecksums::page_bytes / 16;
+      sum->second -= terms.pair(pair, old[0], old[1]);
+      old[at % 16 / 8] = 0;
+      sum->second += terms.pair(pair, old[0], old[1]);
+    }
     medium_->store(data + directory.word(chunk), &zero, sizeof zero);
     medium_->flush(data + directory.word(chunk), sizeof zero);
   }
   // mutant: trim-words-fence
   if (Status s = medium_->fence(); !s.ok()) return s;
-  if (sums)
-    for (const std::uint64_t chunk : plan.empty) {
-      const std::uint64_t page = directory.word(chunk) / PageChecksums::page_bytes;
-      sums->set(page, sums->computed(page));
-    }
+  for (const auto& [page, sum] : of_directory) sums->set(page, sum);
   for (const Chunks& run : plan.runs) {
     auto given = medium_->give_back(data + run.first * chunk_bytes, run.count * chunk_bytes);
     if (given.code() == Code::unsupported && report.given_back == 0) {

@@ -4,6 +4,7 @@
 // is raised, when it is trimmed, and when its log is replayed.
 #include <gmock/gmock.h>
 
+#include "perdure/backup/restore.hpp"
 #include "perdure/pool/open_pool.hpp"
 #include "tests/checksums/bank_pool.hpp"
 
@@ -75,6 +76,94 @@ TEST_F(ChecksumChanges, ARaisedLimitTakesThemAlong) {
   const std::uint64_t page = pages()[10];
   flip(page * 4096 + 1, 1);
   EXPECT_THAT(damaged_pages(reader().scrub()), ElementsAre(page));
+}
+
+// The checksums may come right behind the directory words of a new section: nothing else may use
+// their chunks.
+TEST_F(ChecksumChanges, ARaiseOfAFullPoolKeepsObjectsAway) {
+  for (const bool from_the_start : {true, false}) {
+    std::filesystem::remove(path_);
+    Options o = with_checksums();
+    o.checksums = from_the_start;
+    o.creation.max_size = 4 << 20;
+    const auto fill = [](BankPool& pool, std::uint64_t from) {
+      std::uint64_t n = from;
+      try {
+        for (;; ++n) test::grow_bank(pool, n);
+      } catch (const error& e) {
+        EXPECT_EQ(Code::full, e.code());
+      }
+      return n;
+    };
+    std::uint64_t n = 0;
+    {
+      BankPool pool = BankPool::open(path_, o);
+      n = fill(pool, 300);
+      EXPECT_THAT(pool.check().problems, testing::IsEmpty());
+    }
+    o.checksums = true;
+    o.creation.raise_max_size = true;
+    for (const std::uint64_t limit : {std::uint64_t{20} << 20, std::uint64_t{40} << 20,
+                                      std::uint64_t{1200} << 20}) {
+      o.creation.max_size = limit;
+      BankPool pool = BankPool::open(path_, o);
+      EXPECT_THAT(pool.check().problems, testing::IsEmpty()) << limit;
+      if (limit < 100 << 20)
+        n = fill(pool, n);
+      else
+        for (std::uint64_t i = 0; i < 1000; ++i) test::grow_bank(pool, n++);
+      pool.checkpoint();
+      EXPECT_THAT(pool.check().problems, testing::IsEmpty()) << limit;
+      (void)pool.close();
+      EXPECT_GT(pages().size(), 100U);
+    }
+  }
+}
+
+TEST_F(ChecksumChanges, AnArchiveFromBeforeThemIsRestored) {
+  const std::string archive = (folder_ / "archive").string();
+  Options o = with_checksums();
+  o.archive.folder = archive;
+  std::uint64_t id = 0;
+  for (const bool checksums : {false, true}) {
+    o.checksums = checksums;
+    BankPool pool = BankPool::open(path_, o);
+    test::open_bank(pool);
+    for (std::uint64_t n = 0; n < 200; ++n) {
+      const std::uint64_t last = test::change_bank(pool, n);
+      if (!checksums && n == 100) id = last;
+    }
+    (void)pool.close();
+  }
+  for (const bool latest : {false, true}) {
+    const std::string made = path_ + (latest ? ".latest" : ".early");
+    RestorePoint to;
+    if (!latest) to.id = id;
+    restore(archive, made, to);
+    std::filesystem::rename(made, path_);
+    EXPECT_GT(pages().size(), 10U) << latest;
+    BankPool pool = open(false);
+    EXPECT_THAT(pool.check().problems, testing::IsEmpty()) << latest;
+    for (std::uint64_t n = 0; n < 50; ++n) test::change_bank(pool, n);
+    pool.checkpoint();
+    EXPECT_THAT(pool.check().problems, testing::IsEmpty()) << latest;
+    EXPECT_EQ(Code::ok, pool.view([](auto& tx, const test::Bank& bank) {
+      std::uint64_t changes = 0;
+      return test::wrong_with(tx, bank, changes).empty() ? Code::ok : Code::corrupt;
+    }));
+  }
+}
+
+// A checkpoint that changes nothing leaves no mark: the next recovery has nothing to compute anew.
+TEST_F(ChecksumChanges, AnIdleCheckpointIsNotTakenForAnInterruptedOne) {
+  make(300);
+  {
+    BankPool pool = open();
+    pool.checkpoint();
+    pool.checkpoint();
+  }
+  const std::uint64_t own = header().checksums_offset / 4096 * 8 + header().checksums_offset;
+  EXPECT_NE(header().checkpoint_id + 1, word_at(own));
 }
 
 TEST_F(ChecksumChanges, ALimitThatLeavesNoSpaceIsRefused) {

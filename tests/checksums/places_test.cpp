@@ -114,6 +114,8 @@ TEST(ChecksumsPlace, OfAnExistingPoolIsBehindItsDataAndInOneSection) {
     h.checksums_offset = place.offset;
     h.checksums_bytes = place.bytes;
     set_feature(h, Feature::data_checksums);
+    EXPECT_NE("", contradiction_of_checksums(h));  // the data region ends before them
+    set_data_bytes(h, place.offset + place.bytes);
     EXPECT_EQ("", contradiction_of_checksums(h));
     const Directory with(h);
     EXPECT_EQ(without.first_chunk(), with.first_chunk());
@@ -125,7 +127,7 @@ TEST(ChecksumsPlace, OfAnExistingPoolIsBehindItsDataAndInOneSection) {
 
 TEST(ChecksumsPlace, WhatCantBeRightIsNamed) {
   Header h{};
-  h.max_data_bytes = std::uint64_t{1} << 30;
+  h.max_data_bytes = h.data_bytes = std::uint64_t{1} << 30;
   EXPECT_EQ("", contradiction_of_checksums(h));
   h.checksums_bytes = chunk_bytes;  // without the feature
   EXPECT_NE("", contradiction_of_checksums(h));

@@ -4,7 +4,9 @@
 // optional one is kept, older versions stay as they are until they need a feature, and a feature's
 // bit is durable before its first use (FEATURE-1), whenever the power is cut.
 #include "perdure/pool/features.hpp"
+#include "perdure/pool/page_checksums.hpp"
 
+#include <filesystem>
 #include <random>
 
 #include "papers/dudetm/options.hpp"
@@ -107,11 +109,11 @@ TEST_F(Features, AnUnknownBitForWritingIsRefusedWhereThePoolIsWritten) {
 TEST_F(Features, AllMissingOnesAreNamed) {
   rewrite([](Header& h) {
     h.features_read = 1ULL << 50;
-    h.features_write = info(Feature::data_checksums).bit() | 1ULL << 51;
+    h.features_write = info(Feature::replication_words).bit() | 1ULL << 51;
   });
   refused(
       false,
-      "a feature without a name (bit 50, for reading), 'data checksums' (bit 5, for writing), a "
+      "a feature without a name (bit 50, for reading), 'replication words' (bit 6, for writing), a "
       "feature without a name (bit 51");
   refused(true, "a feature without a name (bit 50, for reading), expected");
 }
@@ -124,13 +126,23 @@ TEST_F(Features, AKnownNumberInAnotherWordIsUnknown) {
 }
 
 TEST_F(Features, ReservedOnesAreRefusedByName) {
+  const std::uint64_t data_bytes = header_of(path, header_a).data_bytes;
   for (const FeatureInfo& f : features) {
     rewrite([&](Header& h) {
+      h.data_bytes = data_bytes;
       h.features_read = h.features_write = h.features_optional = 0;
-      h.raised_max_bytes = h.first_max_bytes = 0;
+      h.raised_max_bytes = h.first_max_bytes = h.checksums_offset = h.checksums_bytes = 0;
       set_feature(h, f.feature);
       // Its numbers belong to its bit.
       if (f.feature == Feature::raised_limit) raise_limit(h, 2 * h.max_data_bytes);
+      if (f.feature == Feature::data_checksums) {
+        h.max_data_bytes = std::max<std::uint64_t>(h.max_data_bytes, 4 << 20);
+        const DataRange place = checksums_of_old_pool(h, h.max_data_bytes);
+        h.checksums_offset = place.offset;
+        h.checksums_bytes = place.bytes;
+        set_data_bytes(h, place.offset + place.bytes);
+        std::filesystem::resize_file(path, h.log_bytes + h.data_bytes);
+      }
     });
     const std::string name = "'" + std::string(f.name) + "' (bit " +
                              std::to_string(static_cast<unsigned>(f.feature)) + ", for ";
@@ -152,7 +164,7 @@ TEST_F(Features, OptionalBitsAndTheirOwnersBytesAreKept) {
   rewrite([](Header& h) {
     h.features_optional = bits;
     h.reserved2 = 11;
-    h.reserved3[14] = 12;
+    h.reserved3[12] = 12;
   });
   opens(true);
   work_and_close();
@@ -161,7 +173,7 @@ TEST_F(Features, OptionalBitsAndTheirOwnersBytesAreKept) {
     EXPECT_EQ(h.checkpoint_id, 7U);
     EXPECT_EQ(h.features_optional, bits);
     EXPECT_EQ(h.reserved2, 11U);
-    EXPECT_EQ(h.reserved3[14], 12U);
+    EXPECT_EQ(h.reserved3[12], 12U);
     EXPECT_EQ(feature_names(h), (std::vector<std::string>{"bit 20 (unknown, optional)",
                                                           "bit 63 (unknown, optional)"}));
   }
@@ -195,13 +207,13 @@ TEST_F(Features, OlderVersionsHaveNoWordsOfFeatures) {
 TEST_F(Features, AFeatureRaisesTheVersionAndKeepsWhatVersion3Meant) {
   rewrite([](Header& h) { h.version = 3; });
   Header h = header_of(path);
-  set_feature(h, Feature::data_checksums);
+  set_feature(h, Feature::replication_words);
   EXPECT_EQ(h.version, 4U);
   EXPECT_EQ(h.features_read, info(Feature::combined_records).bit());
-  EXPECT_EQ(h.features_write, info(Feature::data_checksums).bit());
+  EXPECT_EQ(h.features_write, info(Feature::replication_words).bit());
   EXPECT_EQ(feature_names(h),
             (std::vector<std::string>{"combined records",
-                                      "data checksums (unknown to this build, for writing)"}));
+                                      "replication words (unknown to this build, for writing)"}));
 }
 
 TEST_F(Features, RequiringOneUpgradesThePoolOnce) {

@@ -69,20 +69,18 @@ class Scrub(Case):
         report = self.scrub()
         self.assertEqual([page["offset"] for page in report["damaged"]], [at // PAGE * PAGE])
         fields = report["damaged"][0]["holds"]["fields"]
-        self.assertTrue(any(field["field"].startswith("rows") for field in fields), fields)
-        held = next(field for field in fields if field["field"].startswith("rows"))
+        held = next(field for field in fields if "first_key" in field)
+        self.assertIn(held["field"], ("rows", "index"))
         self.assertGreater(held["parts"], 0)
-        self.assertIn("first_key", held)
-        self.assertIn(held["first_key"], keys)
         status, out, err = perdure("scrub", self.pool)
         self.assertEqual(status, 1)
         self.assertIn("it holds", err)
         self.assertIn(b"damaged pages: 1", out)
         # The other commands see it, too.
         self.fails(1, "check", self.pool, has=["its checksum is"])
-        self.fails(2, "backup", self.pool, self.path("backups"), has=["damaged pages"])
+        self.fails(3, "backup", self.pool, self.path("backups"), has=["damaged pages"])
         # It is not blessed unless that is asked for.
-        self.fails(2, "scrub", self.pool, "--fill", has=["1 damaged pages"])
+        self.fails(3, "scrub", self.pool, "--fill", has=["1 damaged pages"])
         self.assertFalse(self.scrub()["ok"])
         self.assertEqual(self.ok_json("scrub", self.pool, "--accept")["accepted"], 1)
         self.assertTrue(self.scrub()["ok"])
@@ -109,9 +107,9 @@ class Scrub(Case):
     def test_refusals(self):
         self.make("undo")
         self.assertEqual(self.scrub()["has_checksums"], False)
-        self.fails(2, "scrub", self.pool, "--fill", has=["shadow"])
-        self.fails(2, "scrub", self.path("nothing"), has=["no such file"])
-        self.fails(3, "scrub", self.pool, "--rate", "fast")
+        self.fails(3, "scrub", self.pool, "--fill", has=["shadow"])
+        self.fails(3, "scrub", self.path("nothing"), has=["no such file"])
+        self.fails(2, "scrub", self.pool, "--rate", "fast")
 
 
 if __name__ == "__main__":

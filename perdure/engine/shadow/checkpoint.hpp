@@ -112,12 +112,6 @@ class Checkpoint {
   template <class Tm, class Clock, class Durable>
   Step slice(Tm& tm, std::size_t max_pages, bool strict, Clock&& clock, Durable&& durable) {
     if (!active_) return Step::idle;
-    if (!marked_) {  // the caller fences before the first batch is written
-      // mutant: checksum-checkpoint-marks
-      sums_->mark(published_);
-      marked_ = true;
-      return Step::more;
-    }
     if (next_page_ == pages_.size()) the_rest();
     if (next_page_ < pages_.size()) {
       // A line whose mark is taken must be copied, or X would pass what the data region lacks: no
@@ -166,6 +160,13 @@ class Checkpoint {
       if (next_page_ == pages_.size()) the_rest();
     }
     bool wrote = false;
+    const auto must_mark = [&] {  // the caller fences before the first batch is written
+      if (marked_) return false;
+      // mutant: checksum-checkpoint-marks
+      sums_->mark(published_);
+      return marked_ = true;
+    };
+    if (!batches_.empty() && batches_.front().clock <= durable() && must_mark()) return Step::more;
     // mutant: batch-waits-durable
     while (!batches_.empty() && batches_.front().clock <= durable()) {
       write(batches_.front());
@@ -186,9 +187,10 @@ class Checkpoint {
     // The caller fences first: all that the directory names is then in the data region.
     // mutant: directory-after-targets
     if (wrote) return Step::more;
+    if (must_mark()) return Step::more;
     for (const Batch& batch : directory_) {
       if (sums_)
-        sums_->forget_freed(batch.offsets.data(), batch.offsets.size(), batch.lines.data());
+        sums_->forget_freed(batch.offsets.data(), batch.offsets.size(), batch.lines.data(), view_);
       write(batch);
     }
     directory_.clear();
@@ -197,6 +199,9 @@ class Checkpoint {
   /// The data region is durable up to checkpoint_id(): the caller has fenced and published.
   void finished() noexcept {
     active_ = false;
+    // The data region was fenced. If the header's id is as before, the mark must go, or an opening
+    // would take this checkpoint for one that was interrupted.
+    if (sums_ && marked_ && x_ == published_) sums_->unmark();
     published_ = x_;
   }
 

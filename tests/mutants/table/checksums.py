@@ -22,6 +22,14 @@ CHECKSUMS = (
         {"checksum-recovery-updates": leave_out()},
     ),
     Mutant(
+        "recovery keeps the checksums of what it only looks at (CHECKSUM-2)",
+        {"checksum-recovery-notes-loads": leave_out()},
+    ),
+    Mutant(
+        "recovery keeps the checksums of bitmaps that it leaves alone (CHECKSUM-2)",
+        {"checksum-recovery-notes-bitmaps": leave_out()},
+    ),
+    Mutant(
         "a checkpoint subtracts the terms of the old words",
         {"checksum-subtracts-old": leave_out()},
         by="checksums_scrub",
