@@ -90,8 +90,8 @@ class OwnerSearch {
       if (word.kind() == pool::ChunkWord::free) owners.structures.emplace_back("a free chunk");
       if (word.kind() == pool::ChunkWord::small && offset % pool::chunk_bytes == 0 &&
           word.size_class() < pool::small_classes)
-        owners.structures.push_back(fmt::format("the bitmap of blocks of {} bytes",
-                                                pool::class_bytes(word.size_class())));
+        owners.structures.push_back(
+            fmt::format("the bitmap of blocks of {} bytes", pool::class_bytes(word.size_class())));
     }
     (void)pool::audit_heap(
         data, h,
@@ -100,8 +100,9 @@ class OwnerSearch {
         },
         file.known_holes());
     if (const auto root = blocks_.find(h.root_offset); root != blocks_.end())
-      each_in(root->first, root->second,
-              [](Owners& owners) { owners.structures.emplace_back("the root object or the catalog"); });
+      each_in(root->first, root->second, [](Owners& owners) {
+        owners.structures.emplace_back("the root object or the catalog");
+      });
   }
   void note(inspect::Walker& walker, const inspect::Part& part) {
     std::uint64_t bytes = part.bytes;
@@ -158,8 +159,9 @@ std::string text_of(const Owners& owners) {
   for (const std::string& one : owners.structures) add(one);
   for (const auto& [field, held] : owners.fields) {
     std::string keys;
-    if (held.keys) keys = held.first == held.last ? ", key " + held.first
-                                                  : ", keys " + held.first + " to " + held.last;
+    if (held.keys)
+      keys = held.first == held.last ? ", key " + held.first
+                                     : ", keys " + held.first + " to " + held.last;
     add(fmt::format("{}: {} part{}{}", field.empty() ? "root" : field, grouped(held.parts),
                     held.parts == 1 ? "" : "s", keys));
   }
@@ -249,16 +251,16 @@ int run(App& app) {
                 {"undecided", report.undecided},
                 {"damaged", std::move(damaged)}});
   } else if (!report.has_checksums) {
-    fmt::print("the pool has no checksums; `perdure scrub --fill` gives a closed pool's pages "
-               "theirs\n");
+    fmt::print(
+        "the pool has no checksums; `perdure scrub --fill` gives a closed pool's pages "
+        "theirs\n");
   } else {
-    fmt::print("{} pages compared ({}), {} in use have no checksum{}\n", grouped(report.pages),
-               report.from_disk ? "from the disk" : "as the page cache has them",
-               grouped(report.without),
-               report.undecided == 0
-                   ? ""
-                   : fmt::format(", {} are decided by the pool's recovery",
-                                 grouped(report.undecided)));
+    fmt::print(
+        "{} pages compared ({}), {} in use have no checksum{}\n", grouped(report.pages),
+        report.from_disk ? "from the disk" : "as the page cache has them", grouped(report.without),
+        report.undecided == 0
+            ? ""
+            : fmt::format(", {} are decided by the pool's recovery", grouped(report.undecided)));
   }
   for (const DamagedPage& page : report.damaged) {
     fmt::print(stderr, "perdure: {}: damaged {}\n", arguments.path, pool::text_of(page));

@@ -263,6 +263,9 @@ Json StorePool::describe() {
 Json StorePool::check(bool& problems) {
   const CheckReport report = impl_->state ? impl_->state->check() : impl_->pool.check();
   std::vector<std::string> found = report.problems;
+  if (impl_->state)  // a check of the pool compares its pages itself
+    for (const DamagedPage& page : impl_->pool.scrub().damaged)
+      found.push_back(pool::text_of(page));
   if (found.empty()) {
     auto more = impl_->look([](auto& tx, const Store& store) { return audit_store(tx, store); });
     found.insert(found.end(), more.begin(), more.end());

@@ -93,10 +93,10 @@ inline std::map<std::string, double> counters_of(const perdure::engine::Stats& s
 /// What goes on beside the operations of each cell.
 enum class Beside {
   nothing,
-  snapshot,  ///< a snapshot is open
-  archive,   ///< the log is archived
+  snapshot,   ///< a snapshot is open
+  archive,    ///< the log is archived
   checksums,  ///< the pages have checksums
-  backup     ///< one backup after the other is written, each into an empty folder
+  backup      ///< one backup after the other is written, each into an empty folder
 };
 /// What the list of systems says about an instance in a mode, and with what a Host is opened.
 struct PerdureChoice {

@@ -225,8 +225,7 @@ int check_receipt(perdure_pool& pool, perdure_id id) {
 Status read_options(const char* path, const perdure_options& o, Options& options) {
   constexpr std::uint32_t known = PERDURE_NO_CREATE | PERDURE_MUST_CREATE | PERDURE_OPEN_READ_ONLY |
                                   PERDURE_ANY_LAYOUT | PERDURE_CALLER_ISOLATES | PERDURE_BUFFERED |
-                                  PERDURE_NO_HELPER | PERDURE_RAISE_MAX_SIZE |
-                                  PERDURE_CHECKSUMS;
+                                  PERDURE_NO_HELPER | PERDURE_RAISE_MAX_SIZE | PERDURE_CHECKSUMS;
   if ((o.flags & ~known) != 0)
     return failure(Code::invalid, path, "flags " + std::to_string(o.flags),
                    "PERDURE_NO_CREATE | ...");

@@ -20,7 +20,7 @@ struct perdure_pool {
   std::byte* view = nullptr;
   std::byte* root = nullptr;
   std::uint64_t first_data = 0;  // an offset; the heap's own structures lie below
-  bool raised = false;  // directory words, or checksums, lie above `first_data`, too
+  bool raised = false;           // directory words, or checksums, lie above `first_data`, too
   perdure::base::Owner owner = {};
 };
 

@@ -302,13 +302,7 @@ namespace {
 // What the snapshot reads; valid as long as it.
 pool::PoolState state_of(engine::OpenSnapshot& snapshot) {
   const pool::OpenPool& file = snapshot.file();
-  // What is copied must not take damage along.
-  const ScrubReport pages = pool::scrub(file, {}).value();
-  if (!pages.ok())
-    throw error(failure(Code::corrupt, file.path(),
-                        std::to_string(pages.damaged.size()) + " damaged pages, the first: " +
-                            pool::text_of(pages.damaged.front()),
-                        {}, "see `perdure scrub`; nothing was copied"));
+  pool::must_be_undamaged(file).or_throw();
   pool::PoolState state;
   state.id = snapshot.id();
   const pool::HeapAudit heap =

@@ -10,13 +10,13 @@
 #include "perdure/backup/history.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/log/redo_team.hpp"
-#include "perdure/pool/page_checksums.hpp"
 #include "perdure/pool/allocation.hpp"
 #include "perdure/pool/copy.hpp"
 #include "perdure/pool/create.hpp"
 #include "perdure/pool/directory.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
+#include "perdure/pool/page_checksums.hpp"
 
 namespace perdure::backup {
 namespace {

@@ -54,8 +54,7 @@ bool DataWriter::entry(const Entry& e) {
 void DataWriter::looked_at(const pool::HeapOp& op) const {
   if (op.cls == pool::large_class) return;  // its directory words are loaded
   const pool::ClassInfo& info = pool::classes[op.cls];
-  const std::uint64_t span =
-      pool::span_chunk_of(op.offset, info.chunks, directory_.first_chunk());
+  const std::uint64_t span = pool::span_chunk_of(op.offset, info.chunks, directory_.first_chunk());
   // mutant: checksum-recovery-notes-bitmaps
   sums_->touch(span * pool::chunk_bytes);
 }

@@ -135,7 +135,7 @@ class DataWriter final : public pool::HeapTarget {
   // Another process may have stored what replay finds as it should be, and not the checksums
   // (CHECKSUM-2): all that replay looks at counts as stored to.
   void looked_at(const pool::HeapOp& op) const;
-  ReplayedChecksums* const sums_;             // null: the pool has none, or it is not recovery
+  ReplayedChecksums* const sums_;  // null: the pool has none, or it is not recovery
 };
 
 /// Why a record can't be applied: it names what the pool does not have, or it can't be unpacked.

@@ -139,7 +139,8 @@ Redo::Redo(medium::Medium& medium, const pool::Directory& directory, DataWriter:
   threads = std::max(threads, 1U);
   for (unsigned me = 0; me < threads; ++me)
     parts_.push_back(std::make_unique<Part>(medium, directory, use, me, threads,
-                                            me < masks.size() ? &masks[me] : nullptr, stores, sums));
+                                            me < masks.size() ? &masks[me] : nullptr, stores,
+                                            sums));
 }
 Redo::~Redo() = default;
 

@@ -90,7 +90,8 @@ class Directory {
   }
   /// The chunks that hold checksums, as bytes of the data region.
   [[nodiscard]] constexpr DataRange checksums() const noexcept {
-    return sums_ == none ? DataRange{} : DataRange{sums_ * chunk_bytes, (sums_end_ - sums_) * chunk_bytes};
+    return sums_ == none ? DataRange{}
+                         : DataRange{sums_ * chunk_bytes, (sums_end_ - sums_) * chunk_bytes};
   }
   /// The chunk whose directory word lies at this offset. REQUIRES: there is a directory word.
   [[nodiscard]] constexpr std::uint64_t chunk_of_word(std::uint64_t offset) const noexcept {

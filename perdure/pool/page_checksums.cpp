@@ -69,8 +69,7 @@ void PageChecksums::compute_all(std::uint64_t data_bytes) {
 }
 
 void PageChecksums::forget_freed(const std::uint64_t* offsets, std::size_t n,
-                                 const std::uint64_t* words,
-                                 const std::byte* view) noexcept {
+                                 const std::uint64_t* words, const std::byte* view) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     if (offsets[i] < directory_offset || directory_.holds_checksums(offsets[i] / chunk_bytes))
       continue;
@@ -158,7 +157,8 @@ DataRange checksums_of_old_pool(const Header& header, std::uint64_t limit) noexc
   while (at < directory.chunks()) {
     const std::uint64_t from = std::max(at, directory.first_object(at));
     const std::uint64_t begin = first + (from - first + run_unit - 1) / run_unit * run_unit;
-    if (begin + count <= directory.section_end(at)) return {begin * chunk_bytes, count * chunk_bytes};
+    if (begin + count <= directory.section_end(at))
+      return {begin * chunk_bytes, count * chunk_bytes};
     at = directory.section_end(at);
   }
   return {};

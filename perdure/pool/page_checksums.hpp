@@ -96,9 +96,12 @@ class PageChecksums {
 
   /// REQUIRES: the header has the feature.
   PageChecksums(medium::Medium& medium, const Header& header) noexcept
-      : medium_(medium), directory_(header), offset_(header.checksums_offset),
+      : medium_(medium),
+        directory_(header),
+        offset_(header.checksums_offset),
         pages_(header.checksums_bytes / 8) {}
-  [[nodiscard]] static bool has(const Header& header) noexcept;  ///< it does not change in a session
+  [[nodiscard]] static bool has(
+      const Header& header) noexcept;  ///< it does not change in a session
 
   /// Where the word of a page lies in the data region.
   [[nodiscard]] std::uint64_t offset(std::uint64_t page) const noexcept {
@@ -179,8 +182,7 @@ class PageChecksums {
 [[nodiscard]] DataRange checksums_of_new_pool(std::uint64_t max_data_bytes) noexcept;
 /// Where those of an existing pool can lie, behind the end of its data region; `limit`: its limit,
 /// also one that is about to be raised. No bytes: the limit leaves no space.
-[[nodiscard]] DataRange checksums_of_old_pool(const Header& header,
-                                                     std::uint64_t limit) noexcept;
+[[nodiscard]] DataRange checksums_of_old_pool(const Header& header, std::uint64_t limit) noexcept;
 /// In a header that is not yet written, of a pool that is made anew from parts of another one: puts
 /// the checksums where no state of that pool had anything else. They stay where they are if the
 /// pool was made with them; otherwise they come behind the data region, which gets longer; if the

@@ -39,8 +39,8 @@ class Source {
     const std::string again = "/proc/self/fd/" + std::to_string(pool.fd());
     direct_ = base::open_file(again.c_str(), O_RDONLY | O_DIRECT);
     // Some file systems take the flag and refuse the read.
-    if (direct_ >= 0 && ::pread(direct_, buffer_.get(), page_bytes, 0) !=
-                            static_cast<ssize_t>(page_bytes)) {
+    if (direct_ >= 0 &&
+        ::pread(direct_, buffer_.get(), page_bytes, 0) != static_cast<ssize_t>(page_bytes)) {
       ::close(direct_);
       direct_ = -1;
     }
@@ -73,8 +73,8 @@ class Source {
       return {};
     }
     for (std::uint64_t done = 0; done < n;) {
-      const ssize_t r = ::pread(fd, static_cast<std::byte*>(to) + done, n - done,
-                                static_cast<off_t>(at + done));
+      const ssize_t r =
+          ::pread(fd, static_cast<std::byte*>(to) + done, n - done, static_cast<off_t>(at + done));
       if (r < 0 && errno == EINTR) continue;
       if (r < 0) return system_failure(pool_.path(), "pread", errno);
       if (r == 0)
@@ -109,10 +109,7 @@ struct Place {
 class Scrub {
  public:
   Scrub(const OpenPool& pool, const ScrubOptions& options)
-      : pool_(pool),
-        options_(options),
-        source_(pool),
-        start_(std::chrono::steady_clock::now()) {}
+      : pool_(pool), options_(options), source_(pool), start_(std::chrono::steady_clock::now()) {}
 
   Result<ScrubReport> run() {
     for (;;) {
@@ -132,7 +129,8 @@ class Scrub {
     std::uint64_t told = 0;
     for (std::uint64_t chunk = 0; !moved_; ++chunk) {
       // The data region may grow meanwhile.
-      const std::uint64_t bytes = pool_.following() ? place_->header.data_bytes : pool_.data_bytes();
+      const std::uint64_t bytes =
+          pool_.following() ? place_->header.data_bytes : pool_.data_bytes();
       const std::uint64_t begin = chunk * chunk_bytes;
       if (begin >= bytes) break;
       const std::uint64_t end = std::min(begin + chunk_bytes, bytes);
@@ -178,8 +176,7 @@ class Scrub {
     }
   }
   [[nodiscard]] bool changed() const {
-    return pool_.following() &&
-           pool_.told().sequence.load(std::memory_order_acquire) != sequence_;
+    return pool_.following() && pool_.told().sequence.load(std::memory_order_acquire) != sequence_;
   }
 
   // The pages of a chunk.
@@ -276,6 +273,16 @@ Result<ScrubReport> scrub(const OpenPool& pool, const ScrubOptions& options) {
   return Scrub(pool, options).run();
 }
 
+Status must_be_undamaged(const OpenPool& pool) {
+  const auto pages = scrub(pool, {});
+  if (!pages) return pages.status();
+  if (pages->ok()) return {};
+  return failure(Code::corrupt, pool.path(),
+                 std::to_string(pages->damaged.size()) +
+                     " damaged pages, the first: " + text_of(pages->damaged.front()),
+                 {}, "see `perdure scrub`; nothing was copied");
+}
+
 Result<FilledChecksums> fill_checksums(
     OpenPool& pool, bool accept,
     const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
@@ -284,10 +291,11 @@ Result<FilledChecksums> fill_checksums(
     return failure(Code::read_only, pool.path(), "checksums for a pool that is open for reading",
                    {}, "open it for writing");
   if (!PageChecksums::has(h) || h.clean != 1)
-    return failure(Code::invalid, pool.path(),
-                   h.clean != 1 ? "a pool that was not closed in order" : "a pool without checksums",
-                   "a pool with checksums that was closed in order",
-                   "open it once with Options::checksums, and close it");
+    return failure(
+        Code::invalid, pool.path(),
+        h.clean != 1 ? "a pool that was not closed in order" : "a pool without checksums",
+        "a pool with checksums that was closed in order",
+        "open it once with Options::checksums, and close it");
   medium::Medium& medium = pool.medium();
   PageChecksums sums(medium, h);
   FilledChecksums filled;

@@ -54,6 +54,10 @@ struct ScrubOptions {
 /// an engine that serves no readers; `io`, and others of the system.
 Result<ScrubReport> scrub(const OpenPool& pool, const ScrubOptions& options);
 
+/// Returns `corrupt`, with the number of damaged pages and the first of them, or what scrub()
+/// returns. What is copied must not take damage along.
+Status must_be_undamaged(const OpenPool& pool);
+
 /// What fill_checksums() did, in pages.
 struct FilledChecksums {
   std::uint64_t had = 0;       ///< were as their checksums say

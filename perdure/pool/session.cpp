@@ -117,8 +117,8 @@ Status OpenPool::place_checksums(DataRange& place, std::uint64_t& data_bytes) {
   const std::uint64_t limit = raise_to_ != 0 ? raise_to_ : Directory(header_).max_data_bytes();
   const bool has = PageChecksums::has(header_);
   // More pages, of a raised limit, may need a longer place.
-  if (read_only_ || (has ? checksums_of_new_pool(limit).bytes <= header_.checksums_bytes
-                         : !wants_checksums_))
+  if (read_only_ ||
+      (has ? checksums_of_new_pool(limit).bytes <= header_.checksums_bytes : !wants_checksums_))
     return {};
   Header with = header_;
   if (raise_to_ != 0) raise_limit(with, raise_to_);
@@ -138,14 +138,14 @@ Status OpenPool::place_checksums(DataRange& place, std::uint64_t& data_bytes) {
   // disk needs no space for all of them.
   constexpr std::uint64_t step = 8 << 20;
   for (std::uint64_t at = header_.data_bytes; at < with.data_bytes;) {
-    const std::uint64_t to = std::min(with.data_bytes, at + step), from = std::max(at, place.offset);
+    const std::uint64_t to = std::min(with.data_bytes, at + step),
+                        from = std::max(at, place.offset);
     if (Status s = medium_->grow(to); !s.ok()) return s;
     if (to > from) (void)medium_->give_back(medium_->log_bytes() + from, to - from);
     at = to;
   }
   // On a device-dax it is whole 2 MiB long.
-  data_bytes = with.data_bytes =
-      std::min(std::max(with.data_bytes, medium_->data_bytes()), limit);
+  data_bytes = with.data_bytes = std::min(std::max(with.data_bytes, medium_->data_bytes()), limit);
   if (Status s = allocate_directory(*medium_, with, with.data_bytes); !s.ok()) return s;
   if (has) {
     const PageChecksums old(*medium_, header_);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "perdure/pool/heap_apply.hpp"
+#include "perdure/pool/scrub.hpp"
 
 namespace perdure::pool {
 namespace {
@@ -84,6 +85,7 @@ Result<PoolState> state_at_rest(const OpenPool& pool) {
   if (h.clean != 1)
     return failure(Code::invalid, pool.path(), "a pool that was not closed in order", {},
                    "open it once with its program, or run perdure recover");
+  if (Status s = must_be_undamaged(pool); !s.ok()) return s;
   PoolState state;
   state.id = h.checkpoint_id;
   const std::byte* const data = pool.medium().data();

@@ -103,8 +103,8 @@ TEST_F(ChecksumChanges, ARaiseOfAFullPoolKeepsObjectsAway) {
     }
     o.checksums = true;
     o.creation.raise_max_size = true;
-    for (const std::uint64_t limit : {std::uint64_t{20} << 20, std::uint64_t{40} << 20,
-                                      std::uint64_t{1200} << 20}) {
+    for (const std::uint64_t limit :
+         {std::uint64_t{20} << 20, std::uint64_t{40} << 20, std::uint64_t{1200} << 20}) {
       o.creation.max_size = limit;
       BankPool pool = BankPool::open(path_, o);
       EXPECT_THAT(pool.check().problems, testing::IsEmpty()) << limit;

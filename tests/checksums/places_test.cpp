@@ -62,8 +62,8 @@ TEST(PageSum, TheReaderWordsHaveNoTerm) {
 void expect_divided(const Directory& with, const Directory& without) {
   const DataRange sums = with.checksums();
   for (std::uint64_t chunk = 0; chunk < with.chunks(); ++chunk) {
-    const bool own = chunk >= sums.offset / chunk_bytes &&
-                     chunk < (sums.offset + sums.bytes) / chunk_bytes;
+    const bool own =
+        chunk >= sums.offset / chunk_bytes && chunk < (sums.offset + sums.bytes) / chunk_bytes;
     EXPECT_EQ(own, with.holds_checksums(chunk)) << chunk;
     EXPECT_EQ(own || without.holds_words(chunk), with.holds_words(chunk)) << chunk;
     EXPECT_EQ(without.word(chunk), with.word(chunk)) << chunk;

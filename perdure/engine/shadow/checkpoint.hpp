@@ -160,13 +160,13 @@ class Checkpoint {
       if (next_page_ == pages_.size()) the_rest();
     }
     bool wrote = false;
-    const auto must_mark = [&] {  // the caller fences before the first batch is written
-      if (marked_) return false;
+    const auto mark = [&] {  // the caller fences before the first batch is written
       // mutant: checksum-checkpoint-marks
       sums_->mark(published_);
-      return marked_ = true;
+      marked_ = true;
+      return Step::more;
     };
-    if (!batches_.empty() && batches_.front().clock <= durable() && must_mark()) return Step::more;
+    if (!marked_ && !batches_.empty() && batches_.front().clock <= durable()) return mark();
     // mutant: batch-waits-durable
     while (!batches_.empty() && batches_.front().clock <= durable()) {
       write(batches_.front());
@@ -187,7 +187,7 @@ class Checkpoint {
     // The caller fences first: all that the directory names is then in the data region.
     // mutant: directory-after-targets
     if (wrote) return Step::more;
-    if (must_mark()) return Step::more;
+    if (!marked_) return mark();
     for (const Batch& batch : directory_) {
       if (sums_)
         sums_->forget_freed(batch.offsets.data(), batch.offsets.size(), batch.lines.data(), view_);
