@@ -79,7 +79,8 @@ struct Plan {
   /// always max_data_bytes.
   std::uint64_t first_limit = 0;
   /// Options::checksums, from this opening of the pool on: 0: it is made with them; never: without.
-  /// They take 1 to 2 MiB of data region in addition to data_bytes and max_data_bytes.
+  /// They take up to 5 MiB of data region in addition to data_bytes and max_data_bytes; where the
+  /// pool gets them later, its limit is raised for them. Not with first_limit.
   std::uint64_t checksums_from = never;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   /// About one step in `reopen` ends with the pool's end, by a close, by a SIGKILL after the step,
@@ -145,6 +146,11 @@ inline Options options_of(const Plan& plan, const engine::EngineInfo& entry,
   o.engine_options = plan.engine_options;
   o.max_resident = plan.max_resident;
   o.checksums = plan.checksums_from <= openings;
+  if (plan.checksums_from != 0 && plan.checksums_from != Plan::never) {
+    // The data region may have grown up to its limit: the checksums need a raised one.
+    o.creation.max_size = plan.max_data_bytes + (o.checksums ? 5 << 20 : 0);
+    o.creation.raise_max_size = o.checksums;
+  }
   engine::Config config;
   config.instance = entry.name;
   config.durability = plan.durability;
@@ -160,7 +166,7 @@ inline medium::CrashOptions medium_of(const Plan& plan) {
   o.data_bytes = plan.data_bytes;
   o.max_data_bytes = plan.max_data_bytes;
   if (plan.checksums_from == 0) o.data_bytes += 1 << 20;
-  if (plan.checksums_from != Plan::never) o.max_data_bytes += 2 << 20;
+  if (plan.checksums_from != Plan::never) o.max_data_bytes += 5 << 20;
   o.sparse = true;
   o.append_unit = plan.like_a_file ? 4096 : 64;
   o.fence_is_sync = plan.like_a_file;
