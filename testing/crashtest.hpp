@@ -82,6 +82,7 @@ struct Plan {
   /// They take up to 5 MiB of data region in addition to data_bytes and max_data_bytes; where the
   /// pool gets them later, its limit is raised for them. Not with first_limit.
   std::uint64_t checksums_from = never;
+  /// Of checksums_from: at no opening.
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   /// About one step in `reopen` ends with the pool's end, by a close, by a SIGKILL after the step,
   /// or by a SIGKILL at any instant within it (if the workload has a digest and can be copied), and

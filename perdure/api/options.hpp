@@ -117,9 +117,11 @@ struct Options {
 using Stats = engine::Stats;
 /// What Pool::trim() did.
 using Trimmed = engine::Trimmed;
-/// What Pool::scrub() found, and how it reads.
+/// What Pool::scrub() found.
 using ScrubReport = pool::ScrubReport;
+/// How Pool::scrub() reads.
 using ScrubOptions = pool::ScrubOptions;
+/// A page that is not as its checksum says: ScrubReport::damaged.
 using DamagedPage = pool::DamagedPage;
 /// What recovery did at opening: Stats::recovery.
 using Recovery = engine::Recovery;
