@@ -11,7 +11,6 @@
 
 #include "perdure/api/erased.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
-#include "perdure/engine/follow/can_follow.hpp"
 #include "perdure/inspect/blocks.hpp"
 #include "perdure/inspect/dump.hpp"
 #include "perdure/pool/directory.hpp"
@@ -138,21 +137,6 @@ class OwnerSearch {
   std::map<std::uint64_t, std::uint64_t> blocks_;
 };
 
-std::unique_ptr<pool::OpenPool> open_beside() {
-  pool::OpenFile how;
-  how.path = arguments.path;
-  how.create = false;
-  how.read_only = true;
-  how.medium = arguments.medium;
-  how.direct = !arguments.no_direct;
-  how.may_follow = [](const pool::Header& h) {
-    return engine::follow::can_follow(engine::registered(), h);
-  };
-  pool::Identity who;
-  who.engine_any = who.layout_any = true;
-  return pool::OpenPool::open(how, who).value();
-}
-
 std::string text_of(const Owners& owners) {
   std::string text;
   const auto add = [&](const std::string& one) { text += (text.empty() ? "" : "; ") + one; };
@@ -221,7 +205,7 @@ int run(App& app) {
     ScrubOptions options;
     options.bytes_per_second = static_cast<std::uint64_t>(rate * 1e6);
     options.progress = show_bytes("scrub");
-    report = pool::scrub(*open_beside(), options).value();
+    report = pool::scrub(*open_unmapped_beside(arguments), options).value();
   }
   std::map<std::uint64_t, Owners> owners;
   std::string unknown;

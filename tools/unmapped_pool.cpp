@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/unmapped_pool.hpp"
 
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "perdure/engine/dynamic_engine.hpp"
+#include "perdure/engine/follow/can_follow.hpp"
 #include "tools/command.hpp"
 #include "tools/progress.hpp"
 #include "tools/raw_pool.hpp"
 
 namespace perdure::tool {
 
-std::unique_ptr<pool::OpenPool> open_unmapped(const PoolArguments& arguments, bool read_only) {
+namespace {
+
+using MayFollow = std::function<bool(const pool::Header&)>;
+
+std::unique_ptr<pool::OpenPool> open(const PoolArguments& arguments, bool read_only,
+                                     MayFollow may_follow) {
   pool::OpenFile how;
+  how.may_follow = std::move(may_follow);
   how.path = arguments.path;
   how.create = false;
   how.read_only = read_only;
@@ -21,6 +30,18 @@ std::unique_ptr<pool::OpenPool> open_unmapped(const PoolArguments& arguments, bo
   who.engine_any = true;
   who.layout_any = true;
   return pool::OpenPool::open(how, who).value();
+}
+
+}  // namespace
+
+std::unique_ptr<pool::OpenPool> open_unmapped(const PoolArguments& arguments, bool read_only) {
+  return open(arguments, read_only, {});
+}
+
+std::unique_ptr<pool::OpenPool> open_unmapped_beside(const PoolArguments& arguments) {
+  return open(arguments, true, [](const pool::Header& h) {
+    return engine::follow::can_follow(engine::registered(), h);
+  });
 }
 
 engine::Recovery put_in_order(pool::OpenPool& file, const PoolArguments& arguments) {

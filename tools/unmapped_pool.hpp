@@ -17,6 +17,9 @@ struct PoolArguments;
 /// Opens the pool. Throws perdure::error.
 std::unique_ptr<pool::OpenPool> open_unmapped(const PoolArguments& arguments, bool read_only);
 
+/// The same for reading, beside the process that writes the pool, where its engine serves readers.
+std::unique_ptr<pool::OpenPool> open_unmapped_beside(const PoolArguments& arguments);
+
 /// Does what the next opening for writing would do, and closes the session in order; on a pool that
 /// was closed in order, nothing. The header says which engine's recovery runs. Throws
 /// perdure::error: `incompatible` if this build does not know the engine.

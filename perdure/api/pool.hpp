@@ -228,10 +228,11 @@ class TypedPool : public PoolBase {
   bool settle(std::uint64_t n);
 
   /// Audits the heap, walks the root's containers and compares: leaks, double use, broken
-  /// invariants; and compares the pages of the pool's file with their checksums (scrub()). Whatever the data is, no read leaves the pool. Where the engine has snapshots and
-  /// the caller is in no transaction on the pool, it checks one (Snapshot::check): other threads
-  /// may update meanwhile. Otherwise run it when no thread updates. Throws as view() and
-  /// snapshot(), and std::bad_alloc.
+  /// invariants; and compares the pages of the pool's file with their checksums (scrub()). Whatever
+  /// the data is, no read leaves the pool. Where the engine has snapshots and the caller is in no
+  /// transaction on the pool, it checks one (Snapshot::check): other threads may update meanwhile.
+  /// Otherwise run it when no thread updates. Throws as view(), snapshot() and scrub(), and
+  /// std::bad_alloc.
   [[nodiscard]] CheckReport check() {
     if (this->can_open_snapshot()) return this->with_pages(snapshot().check());
     OwnedBlocks owned;

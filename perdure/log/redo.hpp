@@ -105,6 +105,9 @@ class DataWriter final : public pool::HeapTarget {
  private:
   static constexpr std::uint64_t line_bits = LineMasks::line_bits;
 
+  // Another process may have stored what replay finds as it should be, and not the checksums
+  // (CHECKSUM-2): all that replay looks at counts as stored to.
+  void looked_at(const pool::HeapOp& op) const;
   void touch(std::uint64_t offset, std::uint64_t n) const {
     for (std::uint64_t line = offset >> line_bits, last = (offset + n - 1) >> line_bits;
          line <= last; ++line) {
@@ -132,10 +135,7 @@ class DataWriter final : public pool::HeapTarget {
   LineMasks own_;                             // recovery
   LineMasks* const lent_;                     // the caller's, which writes them back
   LineMasks* const masks_;                    // own_, lent_ or none
-  // Another process may have stored what replay finds as it should be, and not the checksums
-  // (CHECKSUM-2): all that replay looks at counts as stored to.
-  void looked_at(const pool::HeapOp& op) const;
-  ReplayedChecksums* const sums_;  // null: the pool has none, or it is not recovery
+  ReplayedChecksums* const sums_;             // null: the pool has none, or it is not recovery
 };
 
 /// Why a record can't be applied: it names what the pool does not have, or it can't be unpacked.

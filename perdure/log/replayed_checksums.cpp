@@ -14,6 +14,14 @@ bool interrupted(const pool::PageChecksums& sums, std::uint64_t checkpoint_id) n
   return sums.marked(checkpoint_id);
 }
 
+// Relaxed: the threads have ended before finish() reads what they leave.
+void set_bit(const LineWords& words, std::uint64_t n) noexcept {
+  std::atomic_ref<std::uint64_t> word(words[n / 64]);
+  const std::uint64_t bit = std::uint64_t{1} << n % 64;
+  if ((word.load(std::memory_order_relaxed) & bit) == 0)
+    word.fetch_or(bit, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 ReplayedChecksums::ReplayedChecksums(medium::Medium& medium, const pool::Header& header)
@@ -26,18 +34,6 @@ ReplayedChecksums::ReplayedChecksums(medium::Medium& medium, const pool::Header&
       deltas_(make_line_words(anew_ ? 1 : pages_ + 1)),
       touched_(make_line_words(pages_ / 64 + 1)),
       freed_(make_line_words(pages_ / pool::PageChecksums::chunk_pages / 64 + 1)) {}
-
-namespace {
-
-// Relaxed: the threads have ended before finish() reads what they leave.
-void set_bit(const LineWords& words, std::uint64_t n) noexcept {
-  std::atomic_ref<std::uint64_t> word(words[n / 64]);
-  const std::uint64_t bit = std::uint64_t{1} << n % 64;
-  if ((word.load(std::memory_order_relaxed) & bit) == 0)
-    word.fetch_or(bit, std::memory_order_relaxed);
-}
-
-}  // namespace
 
 void ReplayedChecksums::touch(std::uint64_t offset) noexcept {
   if (const std::uint64_t page = offset / pool::PageChecksums::page_bytes; page < pages_)

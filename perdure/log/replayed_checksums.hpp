@@ -39,9 +39,9 @@ class ReplayedChecksums {
   pool::PageChecksums sums_;
   const std::uint64_t checkpoint_id_, pages_;
   const bool anew_;
-  LineWords deltas_;   // one a page; with anew_, none
-  LineWords touched_;  // one bit a page
-  LineWords freed_;    // one bit a chunk whose directory word became 0
+  LineWords deltas_;   // one for each page; with anew_, none
+  LineWords touched_;  // one bit for each page
+  LineWords freed_;    // one bit for each chunk: its directory word became 0
 };
 
 }  // namespace perdure::log

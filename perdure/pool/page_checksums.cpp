@@ -91,8 +91,7 @@ void PageChecksums::Change::prepare(const std::uint64_t* offsets, std::size_t n,
                                     const std::uint64_t* words) noexcept {
   // A line's old words, and its page's checksum, are seldom in a cache.
   constexpr std::size_t ahead = 8;
-  medium::Medium& medium = sums_.medium_;
-  const std::byte* const data = medium.data();
+  const std::byte* const data = sums_.medium_.data();
   pages_.clear();
   for (std::size_t i = 0; i < n;) {
     const std::uint64_t page = offsets[i] / page_bytes;
@@ -104,25 +103,25 @@ void PageChecksums::Change::prepare(const std::uint64_t* offsets, std::size_t n,
     }
     const PageSum sum(page);
     const std::uint64_t before = sums_.load(page);
-    const bool whole = end - i == page_bytes / PageSum::line_bytes;
-    std::uint64_t after = before;
-    if (before == 0 && !whole) {
+    // Where no line stays, there is nothing that the old sum could still tell.
+    const bool anew = before == 0 || end - i == page_bytes / PageSum::line_bytes;
+    std::uint64_t after = anew ? 0 : before;
+    if (anew) {
       // The lines that stay as they are; the others follow.
       std::size_t next = i;
       for (std::uint64_t line = 0; line < page_bytes / PageSum::line_bytes; ++line) {
         const std::uint64_t at = page * page_bytes + line * PageSum::line_bytes;
         if (next < end && offsets[next] == at)
           ++next;
-        else if (page != 0 || line != reader_words_offset / PageSum::line_bytes)
+        else if (PageSum::counts(page, line))
           after += sum.line(line, data + at);
       }
     }
-    if (whole) after = 0;
     for (; i < end; ++i) {
       if (i + ahead < n) __builtin_prefetch(data + offsets[i + ahead]);
       const std::uint64_t line = offsets[i] % page_bytes / PageSum::line_bytes;
       // mutant: checksum-subtracts-old
-      if (before != 0 && !whole) after -= sum.line(line, data + offsets[i]);
+      if (!anew) after -= sum.line(line, data + offsets[i]);
       after += sum.line(line, words + i * 8);
     }
     pages_.push_back({page, after});

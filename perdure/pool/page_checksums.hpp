@@ -74,13 +74,17 @@ class PageSum {
     for (int i = 0; i < 8; i += 2) c.add(w[i], w[i + 1]);
     return c.linear();
   }
-  /// All terms of page `page`. The line of the reader words, which no checkpoint writes, has none.
+  /// Whether a line of page `page` has terms: that of the reader words, which no checkpoint writes,
+  /// has none.
+  [[nodiscard]] static constexpr bool counts(std::uint64_t page, std::uint64_t line) noexcept {
+    return page != 0 || line != reader_words_offset / line_bytes;
+  }
+  /// All terms of page `page`.
   [[nodiscard]] static std::uint64_t of(std::uint64_t page, const std::byte* bytes) noexcept {
     const PageSum sum(page);
     std::uint64_t all = 0;
     for (std::uint64_t i = 0; i < page_bytes / line_bytes; ++i)
-      if (page != 0 || i != reader_words_offset / line_bytes)
-        all += sum.line(i, bytes + i * line_bytes);
+      if (counts(page, i)) all += sum.line(i, bytes + i * line_bytes);
     return all;
   }
 
@@ -100,8 +104,8 @@ class PageChecksums {
         directory_(header),
         offset_(header.checksums_offset),
         pages_(header.checksums_bytes / 8) {}
-  [[nodiscard]] static bool has(
-      const Header& header) noexcept;  ///< it does not change in a session
+  /// Whether the pool has them, which does not change in a session.
+  [[nodiscard]] static bool has(const Header& header) noexcept;
 
   /// Where the word of a page lies in the data region.
   [[nodiscard]] std::uint64_t offset(std::uint64_t page) const noexcept {

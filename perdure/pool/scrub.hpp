@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// scrub: compares the pages of a pool with their checksums (page_checksums.hpp), beside whoever
-// writes the pool.
+// scrub: compares the pages of a pool with their checksums (page_checksums.hpp), beside the process
+// that writes the pool.
 //
 // Pages are read from the file, past the page cache where the file system can (O_DIRECT), so that
 // what the disk has is what is compared. A page counts if its checksum was the same before and after
@@ -50,8 +50,9 @@ struct ScrubOptions {
   std::function<void(std::uint64_t done, std::uint64_t bytes)> progress = {};
 };
 
-/// Compares all pages. Throws std::bad_alloc, and what `progress` throws. Errors: `busy` where another process is opening the pool, or writes it with
-/// an engine that serves no readers; `io`, and others of the system.
+/// Compares all pages. Throws std::bad_alloc, and what `progress` throws. Errors: `busy` where
+/// another process is opening the pool, or writes it with an engine that serves no readers; `io`,
+/// and others of the system.
 Result<ScrubReport> scrub(const OpenPool& pool, const ScrubOptions& options);
 
 /// Returns `corrupt`, with the number of damaged pages and the first of them, or what scrub()
