@@ -121,9 +121,10 @@ and the options of cmake/PerdureTest.cmake")
   endif()
   # How tests are optimised, which is how long they take to compile. Some run for long in code that
   # they compile themselves, or look for races in it: those are as the library is. Others compile
-  # many templates and run for seconds: they are not optimised, which takes half of the time of -O1.
-  # All others have -O1, two thirds of the library's -O2. With ASan and UBSan, code that is not
-  # optimised compiles in a third of the time (the tests; the library stays as it is).
+  # many templates and run for seconds: they are not optimised, which takes half of the time of -O1;
+  # but containers' comparisons with the standard library's run for long. All others have -O1, two
+  # thirds of the library's -O2. With ASan and UBSan, code that is not optimised compiles in a third
+  # of the time (the tests; the library stays as it is).
   set(precompiled ON)
   set(kind "")
   if(arg_HEAVY OR folder MATCHES "^(conformance|crash|golden)$")
@@ -133,7 +134,8 @@ and the options of cmake/PerdureTest.cmake")
   elseif(PERDURE_UNOPTIMISED_TESTS)
     target_compile_options(${name} PRIVATE -O0)
   elseif(CMAKE_BUILD_TYPE MATCHES "^Rel")
-    if(folder MATCHES "^(api|inspect|value)$")
+    if(folder MATCHES "^(api|inspect|value)$"
+       OR (folder STREQUAL "container" AND NOT name MATCHES "_(map|values|walk)_dram_test$"))
       target_compile_options(${name} PRIVATE -O0)
       set(kind _unoptimised)
     elseif(NOT folder MATCHES "^(papers|tm)$"

@@ -49,7 +49,7 @@ PROGRAMS = {
     "trim": ("pool_trim_test", [*GTEST]),
     "header": ("pool_header_test", [*GTEST]),
     "raise": ("pool_raise_test", [*GTEST]),
-    "trims": ("engine_trim_test", [*GTEST]),
+    "trims": ("engine_trim_threads_test", [*GTEST]),
     "copies": ("api_evolve_crash_test", ["--gtest_filter=Linked*:*/LinkedCrash*", *GTEST]),
     "pointers": ("api_evolve_pointers_test", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", [*GTEST]),
