@@ -3,20 +3,28 @@
 """Checks the Promela models with spin: each as it is, which must hold, and once with every fault
 that it knows, which must fail.
 
-  run_models.py [--model NAME] [--json]
+  run_models.py [--model NAME] [--json]     all of them, or one
+  run_models.py --record                    all of them; writes verified.json beside them
+  run_models.py --sample N                  those that verified.json does not have as they are now,
+                                            and N of the others, which the commit chooses
 
 A fault is a name in capitals that a model's opening comment lists after "it must fail:".
 Exit: 0 all as expected, 1 not, 3 no spin.
 """
 import argparse
+import hashlib
 import json
 import pathlib
+import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+VERIFIED = HERE / "verified.json"
 
 
 def faults_of(text):
@@ -46,18 +54,50 @@ def check(model, fault):
         return int(errors[1]), int(states[1]), time.monotonic() - start
 
 
+def fingerprint(model):
+    """Of the model, and of how it is checked."""
+    return hashlib.sha256(model.read_bytes() + pathlib.Path(__file__).read_bytes()).hexdigest()
+
+
+def chosen(models, sample):
+    """The models whose check is not recorded as they are now, and `sample` others."""
+    verified = json.loads(VERIFIED.read_text(encoding="utf-8")) if VERIFIED.exists() else {}
+    new = [m for m in models if verified.get(m.stem) != fingerprint(m)]
+    commit = subprocess.run(["git", "-C", str(HERE), "rev-parse", "HEAD"], stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
+    others = sorted(set(models) - set(new))
+    some = random.Random(commit).sample(others, min(sample, len(others)))
+    print(f"{len(new)} models are new or changed; of the {len(others)} others these are checked "
+          f"again: {', '.join(sorted(m.stem for m in some)) or 'none'} (commit {commit[:12] or '-'})",
+          flush=True)
+    return sorted(new + some)
+
+
 def main():
     parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()))
-    parser.add_argument("--model", help="only this one, such as decoupled")
+    parser.add_argument("--model", help="only this one, such as pipelined")
+    parser.add_argument("--record", action="store_true",
+                        help="write down which models were checked, as they are now")
+    parser.add_argument("--sample", type=int, metavar="N",
+                        help="only what is new or changed, and N of the others")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    if sum(x not in (None, False) for x in (arguments.model, arguments.record,
+                                            arguments.sample)) > 1:
+        parser.error("found more than one of --model, --record and --sample, expected one at most")
     if not shutil.which("spin"):
         print("run_models: found no spin; './dev setup models' installs it", file=sys.stderr)
         return 3
+    models = sorted(HERE.glob("*.pml"))
+    if arguments.model:
+        models = [m for m in models if m.stem == arguments.model]
+        if not models:
+            print(f"run_models: found no model {arguments.model}", file=sys.stderr)
+            return 1
+    if arguments.sample is not None:
+        models = chosen(models, arguments.sample)
     rows, wrong = [], 0
-    for model in sorted(pathlib.Path(__file__).resolve().parent.glob("*.pml")):
-        if arguments.model not in (None, model.stem):
-            continue
+    for model in models:
         for fault in (None, *faults_of(model.read_text(encoding="utf-8"))):
             errors, states, seconds = check(model, fault)
             good = (errors == 0) == (fault is None)
@@ -74,9 +114,9 @@ def main():
                     flush=True)
     if arguments.json:
         print(json.dumps(rows, indent=2))
-    if not rows:
-        print(f"run_models: found no model {arguments.model}", file=sys.stderr)
-        return 1
+    if arguments.record and not wrong:
+        recorded = {m.stem: fingerprint(m) for m in models}
+        VERIFIED.write_text(json.dumps(recorded, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     return 1 if wrong else 0
 
 
