@@ -60,36 +60,56 @@ void append_header_frame(std::vector<std::byte>& to, const pool::Header& header,
   append_frame(to, frame, &header, sizeof header, end);
 }
 
+Result<Frame> read_frame(const std::byte* bytes, std::uint64_t n, const std::string& name,
+                         const std::string& what) {
+  Frame frame{};
+  if (n < sizeof frame.header) return strange_frame(name, what + " ends too early");
+  std::memcpy(&frame.header, bytes, sizeof frame.header);
+  const FrameHeader& h = frame.header;
+  frame.payload = bytes + sizeof h;
+  if (std::memcmp(h.magic, frame_magic, sizeof h.magic) != 0)
+    return strange_frame(name, what + " does not begin as a frame");
+  if (h.version != frame_version || h.codec != 0)
+    return failure(
+        Code::incompatible, name,
+        what + " has version " + std::to_string(h.version) + ", codec " + std::to_string(h.codec),
+        "version 1, codec 0", "use a newer build");
+  if (h.payload_bytes > n - sizeof h || h.payload_bytes % 8 != 0)
+    return strange_frame(name, what + " ends too early");
+  return frame;
+}
+
+Status known_kind(const Frame& frame, const std::string& name, const std::string& what) {
+  const FrameHeader& h = frame.header;
+  if (h.kind == FrameKind::header && h.payload_bytes != sizeof(pool::Header))
+    return strange_frame(name, what + " has no whole header");
+  if (h.kind != FrameKind::header && h.kind != FrameKind::group && h.kind != FrameKind::term)
+    return failure(Code::incompatible, name,
+                   what + " is of kind " + std::to_string(static_cast<unsigned>(h.kind)),
+                   "a group, a term or a header", "use a newer build");
+  return {};
+}
+
+bool continues(const Frame& frame, const HistoryEnd& end) {
+  const FrameHeader& h = frame.header;
+  return h.before == end.last && h.last >= h.before && h.chain_before == end.chain.low &&
+         chain_of(end.chain, h, frame.payload) == h.chain;
+}
+
 Status each_frame(const std::byte* bytes, std::uint64_t n, const std::string& name, HistoryEnd& end,
                   const std::function<Status(const Frame&)>& f) {
   for (std::uint64_t at = 0; at < n;) {
     const std::string place = "the frame at byte " + std::to_string(at);
-    Frame frame{};
-    if (n - at < sizeof frame.header) return strange_frame(name, place + " ends too early");
-    std::memcpy(&frame.header, bytes + at, sizeof frame.header);
-    const FrameHeader& h = frame.header;
-    frame.payload = bytes + at + sizeof h;
-    if (std::memcmp(h.magic, frame_magic, sizeof h.magic) != 0)
-      return strange_frame(name, place + " does not begin as a frame");
-    if (h.version != frame_version || h.codec != 0)
-      return failure(Code::incompatible, name,
-                     place + " has version " + std::to_string(h.version) + ", codec " +
-                         std::to_string(h.codec),
-                     "version 1, codec 0", "use a newer build");
-    if (h.payload_bytes > n - at - sizeof h || h.payload_bytes % 8 != 0)
-      return strange_frame(name, place + " ends too early");
+    auto frame = read_frame(bytes + at, n - at, name, place);
+    if (!frame) return frame.status();
+    const FrameHeader& h = frame->header;
     if (h.before != end.last || h.last < h.before || h.chain_before != end.chain.low)
       return strange_frame(name, place + " follows transaction " + std::to_string(h.before) +
                                      ", not " + std::to_string(end.last));
-    if (chain_of(end.chain, h, frame.payload) != h.chain)
-      return strange_frame(name, place + " fails its check");
-    if (h.kind == FrameKind::header && h.payload_bytes != sizeof(pool::Header))
-      return strange_frame(name, place + " has no whole header");
-    if (h.kind != FrameKind::header && h.kind != FrameKind::group)
-      return failure(Code::incompatible, name,
-                     place + " is of kind " + std::to_string(static_cast<unsigned>(h.kind)),
-                     "a group or a header", "use a newer build");
-    if (Status s = f(frame); !s.ok()) return s;
+    if (!continues(*frame, end)) return strange_frame(name, place + " fails its check");
+    if (Status s = known_kind(*frame, name, place); !s.ok()) return s;
+    if (h.kind == FrameKind::term) return strange_frame(name, place + " begins a term");
+    if (Status s = f(*frame); !s.ok()) return s;
     end = {h.last, h.unix_ns, h.chain};
     at += sizeof h + h.payload_bytes;
   }

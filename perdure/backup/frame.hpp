@@ -31,6 +31,7 @@ namespace perdure::backup {
 /// What a frame holds. The numbers that are missing are kept for replication.
 enum class FrameKind : std::uint16_t {
   group = 1,   ///< transactions' entries (log/record.hpp)
+  term = 3,    ///< a new term begins (perdure/replication/stream.hpp); a text. In no segment
   header = 4,  ///< the pool's header from here on
 };
 
@@ -73,6 +74,17 @@ struct Frame {
   FrameHeader header;
   const std::byte* payload = nullptr;
 };
+
+/// Reads the frame that [bytes, bytes + n) is, or begins with, without a look at what it continues.
+/// Returns `corrupt` or `incompatible`, with `what` in the message.
+Result<Frame> read_frame(const std::byte* bytes, std::uint64_t n, const std::string& name,
+                         const std::string& what = "the frame");
+/// Of a frame that is whole: `incompatible` for a kind that this build does not know, and `corrupt`
+/// for a header frame of another size.
+Status known_kind(const Frame& frame, const std::string& name,
+                  const std::string& what = "the frame");
+/// FRAME-1: whether the frame continues the history at `end`, and is whole.
+[[nodiscard]] bool continues(const Frame& frame, const HistoryEnd& end);
 
 /// Appends a frame to `to` that continues the history at `end`, and moves `end`. `header` has the
 /// kind, uuid, last, transactions, data_bytes and unix_ns; the rest is filled in. Throws

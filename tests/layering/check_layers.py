@@ -33,15 +33,16 @@ LAYERS = {
     "tm": (3, None, "concurrency control; knows no persistence"),
     "engine": (4, None, "durability x concurrency: one folder a system"),
     "backup": (5, None, "the log's archive, backups and what is restored from them"),
-    "api": (6, None, "transactions and persistent types for C++ and C"),
-    "value": (7, ("base", "api"),
+    "replication": (6, None, "the log on other machines: who may append, what counts"),
+    "api": (7, None, "transactions and persistent types for C++ and C"),
+    "value": (8, ("base", "api"),
               "how plain structs, sequences and other C++ values lie in a pool"),
-    "container": (8, ("api", "value"),
+    "container": (9, ("api", "value"),
                   "vector, string, hash_map, map, rb_tree, list, queue, box, table, set, hash_set, "
                   "multimap, deque, priority_queue, hooked_list"),
-    "evolve": (8, ("base", "api", "value"),
+    "evolve": (9, ("base", "api", "value"),
                "version 2 of a program: what changes in a pool, and the program's steps"),
-    "inspect": (9, ("base", "pool", "api", "value"),
+    "inspect": (10, ("base", "pool", "api", "value"),
                 "a pool of any program, read by its layout text at run time, or made from a dump"),
 }
 # Folders beside perdure/, each a target of its own over the library: what it may include of
@@ -92,7 +93,7 @@ def table():
         if folder == "engine":
             sees += "; never another engine's folder"
         rows.append(f"| {number} | `perdure/{folder}` | {what} | {sees} |")
-    rows.append("| 9 | `perdure/perdure.hpp` | the C++ front door | everything above |")
+    rows.append("| 10 | `perdure/perdure.hpp` | the C++ front door | everything above |")
     for folder, (sees, what) in BESIDE.items():
         rows.append(f"| beside | `{folder}` | {what} | {', '.join(sees)} |")
     return "\n".join(rows)

@@ -57,6 +57,8 @@ PROGRAMS = {
     "snapshots_engine": ("engine_snapshots_test", [*GTEST]),
     "snapshots_checks": ("engine_snapshots_checks_test", [*GTEST]),
     "versions": ("engine_versions_test", [*GTEST]),
+    "stream": ("replication_stream_test", [*GTEST]),
+    "store_log": ("replication_store_log_test", [*GTEST]),
     "archive": ("backup_archive_test", [*GTEST]),
     "archive_killed": ("backup_kill_test", [*GTEST]),
     "restore": ("backup_restore_test", [*GTEST]),

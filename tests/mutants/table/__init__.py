@@ -20,6 +20,7 @@ from .mutant import Mutant
 from .orders import ORDERS
 from .readers import READERS
 from .recovery import CHECKS, SESSIONS
+from .replication import REPLICATION
 from .rewind import REWIND
 from .rewind_lists import LISTS
 from .snapshots import SNAPSHOTS
@@ -37,6 +38,7 @@ MUTANTS = (
     + READERS
     + EVENTS
     + CHECKSUMS
+    + REPLICATION
     + CALLERS
     + LISTS
     + REWIND

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/replication/store_log.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "perdure/backup/segment.hpp"
+
+namespace perdure::replication {
+namespace {
+
+constexpr std::string_view prefix = "stream-";
+constexpr std::uint64_t largest_message = std::uint64_t{8} << 20;
+
+std::string name_of(std::uint64_t sequence) {
+  return std::string(prefix) + backup::digits_of(sequence);
+}
+
+// Message 0 is empty: it was there before all others.
+class StoreLog final : public LogService {
+ public:
+  explicit StoreLog(std::shared_ptr<backup::Store> store) : store_(std::move(store)) {}
+
+  AppendAnswer append(std::uint64_t sequence, const void* bytes, std::uint64_t n) override {
+    const std::string before = name_of(sequence - 1);
+    auto there = store_->has(before);
+    if (!there) return {Append::unknown, there.status()};
+    if (!*there) return {Append::refused, refusal(sequence, "no message before it")};
+    auto made = store_->put(name_of(sequence), bytes, n);
+    if (!made) return {Append::unknown, made.status()};
+    if (!*made) return {Append::refused, refusal(sequence, "another message there")};
+    // SERVICE-1: trim() removes in rising order. If it had removed a message from this place, the
+    // one before it would be gone. So it is if others have appended and trimmed since.
+    // mutant: store-log-looks-again
+    there = store_->has(before);
+    if (!there) return {Append::unknown, there.status()};
+    if (*there) return {Append::done, {}};
+    (void)store_->remove(name_of(sequence));
+    return {Append::unknown, refusal(sequence, "a log that was trimmed beyond it")};
+  }
+
+  Result<std::vector<Message>> read(std::uint64_t from, std::uint64_t bytes) override {
+    std::vector<Message> messages;
+    for (std::uint64_t size = 0, at = from; messages.empty() || size < bytes; ++at) {
+      auto one = store_->get(name_of(at));
+      if (one.code() == Code::not_found) break;
+      if (!one) return one.status();
+      size += one->size();
+      messages.push_back({at, std::move(*one)});
+    }
+    if (!messages.empty()) return messages;
+    auto there = store_->has(name_of(from - 1));
+    if (!there) return there.status();
+    if (*there) return messages;  // the end
+    auto all = ends();
+    if (!all) return all.status();
+    // Appended since the first look, and trimmed up to it.
+    if (all->first <= from && from <= all->last) return read(from, bytes);
+    if (all->last >= from)
+      return failure(Code::expired, store_->name(),
+                     "no message " + std::to_string(from) + ": the log begins with " +
+                         std::to_string(all->first),
+                     {}, "make this copy anew from a backup");
+    return failure(Code::not_found, store_->name(),
+                   "a log that ends with message " + std::to_string(all->last),
+                   "message " + std::to_string(from - 1) + ", which was there",
+                   "the log has lost its end: keep this copy, and see what the others have");
+  }
+
+  Result<LogEnds> ends() override {
+    auto numbers = list();
+    if (!numbers) return numbers.status();
+    if (numbers->empty())
+      return failure(Code::not_found, store_->name(), "no log", "one that open_store_log() made",
+                     "the folder was emptied: keep this copy, and see what the others have");
+    // Below a gap there is what an append left that was interrupted.
+    LogEnds all{numbers->back(), numbers->back()};
+    for (auto n = numbers->rbegin() + 1; n != numbers->rend() && *n + 1 == all.first; ++n)
+      all.first = *n;
+    all.first = std::max<std::uint64_t>(all.first, 1);
+    return all;
+  }
+
+  Status trim(std::uint64_t below) override {
+    auto numbers = list();
+    if (!numbers) return numbers.status();
+    for (const std::uint64_t n : *numbers) {
+      if (n >= below || n == numbers->back()) break;
+      if (Status s = store_->remove(name_of(n)); !s.ok()) return s;
+    }
+    return {};
+  }
+
+  Result<LogTraits> describe() override { return LogTraits{1, true, largest_message}; }
+  [[nodiscard]] const std::string& name() const noexcept override { return store_->name(); }
+
+ private:
+  [[nodiscard]] Status refusal(std::uint64_t sequence, const std::string& found) const {
+    return failure(Code::exists, store_->name(),
+                   "an append of message " + std::to_string(sequence) + ", and " + found,
+                   "the log's next message", "read on");
+  }
+
+  Result<std::vector<std::uint64_t>> list() {
+    auto names = store_->list(prefix);
+    if (!names) return names.status();
+    std::vector<std::uint64_t> numbers;
+    for (const std::string& name : *names) {
+      std::string_view rest = std::string_view(name).substr(prefix.size());
+      std::uint64_t n = 0;
+      if (backup::take_digits(rest, n) && rest.empty()) numbers.push_back(n);
+    }
+    return numbers;
+  }
+
+  const std::shared_ptr<backup::Store> store_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<LogService>> open_store_log(std::shared_ptr<backup::Store> store) {
+  // A log that was trimmed has no message 0.
+  auto names = store->list(prefix);
+  if (!names) return names.status();
+  if (names->empty())
+    if (auto made = store->put(name_of(0), nullptr, 0); !made) return made.status();
+  return std::shared_ptr<LogService>(std::make_shared<StoreLog>(std::move(store)));
+}
+
+}  // namespace perdure::replication

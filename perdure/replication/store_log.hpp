@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A log in a store: each message is an object, which is made only if there is none of its name. In a
+// folder that several processes of one machine see, it serves tests and copies on that machine; in
+// an object store it is a complete, slow log.
+// Thread safety: any thread may make all calls.
+#pragma once
+
+#include <memory>
+
+#include "perdure/backup/store.hpp"
+#include "perdure/replication/log_service.hpp"
+
+namespace perdure::replication {
+
+/// Opens the log in `store`, which is made if it is not there. Errors: the store's.
+Result<std::shared_ptr<LogService>> open_store_log(std::shared_ptr<backup::Store> store);
+
+}  // namespace perdure::replication

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Stream: a pool's history as frames (perdure/backup/frame.hpp) in a LogService, one in each
+// message: who may append to it, which of its frames count, and what came of an append.
+//
+//   STREAM-1 One frame of a writer is under way at a time, and no other is made before it is known
+//            to be in the log, or never to get there. So transactions are acknowledged in order.
+//   STREAM-2 A frame counts if it chains to the last one that counted and has that one's term, or
+//            is a TERM frame of a higher term. A frame of an older term that does not count is void:
+//            its writer did not know of the new term. Any other frame means that the log has lost
+//            or changed something, and nobody goes on behind it.
+//   STREAM-3 To write, a copy reads the log to its end and appends a TERM frame right there. If that
+//            is appended, the copy is the primary of a new term, with exactly the history that it
+//            has read; no frame of an older term counts from there on. No clock is involved.
+//   STREAM-4 A frame whose append had no answer is in the log if it is found at its place. If the
+//            place is free, the same bytes are appended to the same place again.
+//   STREAM-5 A primary makes its place behind its TERM frame durable before its first transaction.
+//            A copy that reads another one's TERM frame makes the place behind it durable before it
+//            applies what follows. So it is known of each transaction that a copy has above its
+//            durable place, also after a crash, whether it is the copy's own. An own one that is not
+//            in the log before another one's TERM frame never gets there: the copy has diverged.
+// STREAM-5 is the duty of who uses a Stream.
+// tests/models/replicated.pml is a model of these rules.
+// Thread safety: an object belongs to one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perdure/backup/frame.hpp"
+#include "perdure/base/status.hpp"
+#include "perdure/replication/log_service.hpp"
+
+namespace perdure::replication {
+
+/// How far a copy has read a log.
+struct StreamPlace {
+  std::uint64_t sequence = 0;  ///< its last message that was read
+  std::uint64_t term = 0;      ///< of the last frame that counted; 0: none
+  backup::HistoryEnd end;      ///< what that frame left
+};
+
+class Stream {
+ public:
+  /// Told each frame that counts, with the place after it. A failure ends the reading before the
+  /// frame.
+  using OnFrame = std::function<Status(const backup::Frame&, const StreamPlace& after)>;
+
+  Stream(std::shared_ptr<LogService> log, const std::uint8_t (&uuid)[16], const StreamPlace& place);
+
+  /// Reads from the place on, to the log's end. Errors: `corrupt` (STREAM-2), with the place before
+  /// the frame; `not_found`, where the log has lost its end; `expired`; the service's; f's. Throws
+  /// what f throws, and std::bad_alloc.
+  Status read(const OnFrame& f);
+
+  /// What has come of a claim.
+  enum class Claim : std::uint8_t {
+    primary,  ///< this copy may append
+    lost,     ///< another one has appended first: read on
+    unknown   ///< no answer; a later claim is right, whatever has come of this one
+  };
+  /// STREAM-3: reads to the end and appends a TERM frame with the text `about` (who, where, why; for
+  /// people). Nothing of an earlier append is under way for this object afterwards. Errors: those of
+  /// read().
+  Result<Claim> claim(std::string_view about, const OnFrame& f);
+
+  /// What is known of a frame.
+  enum class State : std::uint8_t {
+    in_log,     ///< it counts: what it has is acknowledged
+    under_way,  ///< not known: settle() finds out
+    deposed     ///< another term has begun, and the frame never counts
+  };
+  /// Appends a frame: `header` has kind, last, transactions, data_bytes and unix_ns. Only a primary
+  /// appends, while nothing is under way. Errors: those of read(); `too_big`.
+  Result<State> append(backup::FrameHeader header, const void* payload, std::uint64_t bytes);
+  /// Asks what has come of the frame that is under way, and appends it again if it is not in the
+  /// log. why() says what is in the way. Errors: those of read(); the frame stays under way.
+  Result<State> settle();
+
+  [[nodiscard]] const StreamPlace& place() const noexcept { return place_; }
+  [[nodiscard]] bool primary() const noexcept { return primary_; }
+  [[nodiscard]] bool under_way() const noexcept { return !message_.empty(); }
+  [[nodiscard]] const Status& why() const noexcept { return why_; }
+  [[nodiscard]] std::uint64_t voids() const noexcept { return voids_; }  ///< frames, read so far
+
+ private:
+  enum class Verdict : std::uint8_t { counts, is_void };
+  Result<Verdict> judge(const Message& message, backup::Frame& frame) const;
+  void pass(const backup::Frame& frame, Verdict verdict);
+  void make_message();
+  Result<State> look();
+  [[nodiscard]] Status strange(std::uint64_t sequence, const std::string& what) const;
+
+  const std::shared_ptr<LogService> log_;
+  std::uint8_t uuid_[16] = {};
+  StreamPlace place_;
+  bool primary_ = false;
+  std::uint64_t voids_ = 0;
+
+  // The frame that is under way, and the message that it makes at the place.
+  backup::FrameHeader header_{};
+  std::vector<std::byte> payload_, message_;
+  backup::HistoryEnd after_;  // it
+  bool asks_ = false;         // what is at its place, before it is appended again
+  Status why_;
+};
+
+}  // namespace perdure::replication

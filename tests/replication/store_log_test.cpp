@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A log in a folder: SERVICE-1 with one writer, with threads that race, and with a trim at each
+// point of an append.
+#include "perdure/replication/store_log.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+namespace perdure::replication::test {
+namespace {
+
+std::string text_of(const Message& message) {
+  return {reinterpret_cast<const char*>(message.bytes.data()), message.bytes.size()};
+}
+
+class StoreLogs : public ::testing::Test {
+ protected:
+  StoreLogs() {
+    if (::mkdtemp(folder_.data()) == nullptr) std::abort();
+    store_ = backup::open_folder(folder_, true).value();
+    log_ = open_store_log(store_).value();
+  }
+  ~StoreLogs() override { std::filesystem::remove_all(folder_); }
+  static Append append(LogService& log, std::uint64_t at, const std::string& text) {
+    return log.append(at, text.data(), text.size()).outcome;
+  }
+  std::string folder_ = ::testing::TempDir() + "perdure-log-XXXXXX";
+  std::shared_ptr<backup::Store> store_;
+  std::shared_ptr<LogService> log_;
+};
+
+TEST_F(StoreLogs, MessagesAreAppendedAtTheEndAndReadInOrder) {
+  EXPECT_EQ(log_->ends()->last, 0U);
+  EXPECT_TRUE(log_->read(1, 100)->empty());
+  EXPECT_EQ(append(*log_, 2, "too early"), Append::refused);
+  EXPECT_EQ(append(*log_, 1, "one"), Append::done);
+  EXPECT_EQ(append(*log_, 1, "again"), Append::refused);
+  EXPECT_EQ(append(*log_, 2, "two"), Append::done);
+  EXPECT_EQ(append(*log_, 3, ""), Append::done);
+  const auto all = log_->read(1, 100);
+  ASSERT_EQ(all->size(), 3U);
+  EXPECT_EQ(text_of((*all)[0]), "one");
+  EXPECT_EQ(text_of((*all)[1]), "two");
+  EXPECT_EQ((*all)[2].sequence, 3U);
+  EXPECT_EQ(log_->read(1, 3)->size(), 1U) << "no more than was asked for";
+  EXPECT_EQ(log_->read(1, 4)->size(), 2U);
+  EXPECT_TRUE(log_->read(4, 100)->empty());
+  EXPECT_EQ(log_->read(5, 100).code(), Code::not_found);
+  const auto again = open_store_log(store_).value();
+  EXPECT_EQ(again->ends()->last, 3U);
+  EXPECT_EQ(append(*again, 4, "four"), Append::done);
+}
+
+TEST_F(StoreLogs, ATrimRemovesFromTheFront) {
+  for (std::uint64_t i = 1; i <= 5; ++i) EXPECT_EQ(append(*log_, i, "x"), Append::done);
+  EXPECT_TRUE(log_->trim(4).ok());
+  EXPECT_EQ(log_->ends()->first, 4U);
+  EXPECT_EQ(log_->read(3, 1).code(), Code::expired);
+  EXPECT_EQ(log_->read(4, 100)->size(), 2U);
+  EXPECT_TRUE(log_->trim(100).ok());
+  EXPECT_EQ(log_->ends()->first, 5U) << "the last one stays";
+  EXPECT_EQ(append(*log_, 6, "x"), Append::done);
+  EXPECT_EQ(append(*open_store_log(store_).value(), 7, "x"), Append::done);
+  EXPECT_EQ(append(*log_, 3, "x"), Append::refused);
+}
+
+TEST_F(StoreLogs, OfThreadsThatAppendToOnePlaceOneSucceeds) {
+  constexpr std::uint64_t places = 60;
+  std::vector<std::atomic<int>> winners(places + 1);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      const auto mine = open_store_log(store_).value();
+      for (std::uint64_t at = 1; at <= places;) {
+        const Append came = append(*mine, at, std::to_string(t));
+        if (came == Append::done) ++winners[at];
+        ASSERT_NE(came, Append::unknown);
+        // The others may be behind.
+        if (came == Append::done || mine->ends()->last >= at) ++at;
+        if (t == 0 && at % 7 == 0) {
+          ASSERT_TRUE(mine->trim(at - 3).ok());
+        }
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  for (std::uint64_t at = 1; at <= places; ++at) EXPECT_EQ(winners[at], 1) << at;
+  EXPECT_EQ(log_->ends()->last, places);
+}
+
+/// A store that does something before one of its calls.
+class Interrupted final : public backup::Store {
+ public:
+  explicit Interrupted(std::shared_ptr<backup::Store> store) : store_(std::move(store)) {}
+  Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) override {
+    step();
+    return store_->put(name, bytes, n);
+  }
+  Result<std::vector<std::byte>> get(const std::string& name) override {
+    step();
+    return store_->get(name);
+  }
+  Result<bool> has(const std::string& name) override {
+    step();
+    return store_->has(name);
+  }
+  Result<std::vector<std::string>> list(std::string_view prefix) override {
+    step();
+    return store_->list(prefix);
+  }
+  Status remove(const std::string& name) override {
+    step();
+    return store_->remove(name);
+  }
+  Result<std::shared_ptr<void>> lock(Use use) override { return store_->lock(use); }
+  [[nodiscard]] const std::string& name() const noexcept override { return store_->name(); }
+  int at = 0;
+  std::function<void()> act;
+
+ private:
+  void step() {
+    if (--at == 0) act();
+  }
+  std::shared_ptr<backup::Store> store_;
+};
+
+// While an append is at each of its points, others append and trim: it is not said to be done, and
+// not left in the log (SERVICE-1).
+TEST_F(StoreLogs, ATrimAtEachPointOfAnAppendAndOfARead) {
+  for (int point = 1; point <= 6; ++point) {
+    SCOPED_TRACE(point);
+    const std::uint64_t end = log_->ends()->last;
+    const auto interrupted = std::make_shared<Interrupted>(store_);
+    const auto slow = open_store_log(interrupted).value();
+    bool acted = false;
+    interrupted->at = point;
+    interrupted->act = [&] {
+      acted = true;
+      for (std::uint64_t i = 1; i <= 4; ++i)
+        EXPECT_TRUE(append(*log_, end + i, "others") == Append::done || i == 1);
+      EXPECT_TRUE(log_->trim(end + 4).ok());
+    };
+    const Append came = append(*slow, end + 1, "slow");
+    if (!acted) {
+      EXPECT_EQ(came, Append::done);
+      interrupted->at = 0;
+      continue;
+    }
+    // The last message is the others' in each case, and the slow one is before it or nowhere.
+    EXPECT_EQ(log_->ends()->last, end + 4);
+    const auto rest = log_->read(log_->ends()->first, 100);
+    for (const Message& m : *rest) EXPECT_NE(text_of(m), "slow") << m.sequence;
+    EXPECT_EQ(came, point == 1 ? Append::refused : Append::unknown);
+  }
+  // A reader at the end, while others append and trim.
+  for (int point = 1; point <= 6; ++point) {
+    SCOPED_TRACE(point);
+    const std::uint64_t end = log_->ends()->last;
+    const auto interrupted = std::make_shared<Interrupted>(store_);
+    const auto slow = open_store_log(interrupted).value();
+    interrupted->at = point;
+    interrupted->act = [&] {
+      EXPECT_EQ(append(*log_, end + 1, "next"), Append::done);
+      EXPECT_TRUE(log_->trim(end + 1).ok());
+    };
+    const auto read = slow->read(end + 1, 100);
+    EXPECT_TRUE(read.ok()) << read.status().message();
+  }
+}
+
+}  // namespace
+}  // namespace perdure::replication::test
