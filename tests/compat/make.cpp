@@ -23,6 +23,7 @@
 
 #include "perdure/engine/stat_page.hpp"
 #include "perdure/pool/directory.hpp"
+#include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "testing/recording_medium.hpp"
 #include "tests/compat/spec.hpp"
@@ -89,8 +90,10 @@ void work(TestPool& pool, const Spec& spec, std::uint64_t first, std::uint64_t l
                                                                       : durable;
   for (std::uint64_t n = first; n <= last; ++n) {
     const std::function<void()> one = [&] {
-      const auto receipt =
-          pool.update(how, [&](auto& tx, Root& root) { step(tx, root, n, spec.large()); });
+      const auto receipt = pool.update(how, [&](auto& tx, Root& root) {
+        step(tx, root, n, spec.large());
+        if (spec.checksums_and_events) tx.emit("kept", text(n));
+      });
       if (n == last) receipt.wait();
     };
     n % 2 == 0 ? helper.call(&one) : one();
@@ -120,8 +123,9 @@ std::int64_t changed_by_recovery(const Spec& spec, const std::string& path) {
   const std::string original = data_region(copy, before);
   constexpr int other_contents = 3;
   const int status = in_child([&] {
-    Options o = options_of(spec);
+    Options o = options_of(spec, copy);
     o.create = false;
+    o.archive = {};  // its folder is the original's
     // The pool is recovered; the process exits without closing it.
     auto* const pool = new TestPool(TestPool::open(copy, o));
     const Model found = pool->view([](auto& tx, const Root& root) { return contents(tx, root); });
@@ -141,7 +145,7 @@ std::int64_t changed_by_recovery(const Spec& spec, const std::string& path) {
 // The first part, closed in order: a pool on a file. An engine without durability keeps nothing of
 // it.
 void write_first_part(const Spec& spec, const std::string& path) {
-  Options o = options_of(spec);
+  Options o = options_of(spec, path);
   o.must_create = true;
   if (spec.first_max_size != 0) o.creation.max_size = spec.first_max_size;
   TestPool pool = TestPool::open(path, o);
@@ -174,7 +178,7 @@ void write_other_parts(TestPool& pool, const Spec& spec, const Call& end,
 }
 
 void write_on_file(const Spec& spec, const std::string& path) {
-  Options o = options_of(spec);
+  Options o = options_of(spec, path);
   o.create = false;
   o.medium = medium_of(spec.unit);
   TestPool pool = TestPool::open(path, o);
@@ -201,7 +205,8 @@ void write_until_power_cut(const Spec& spec, const std::string& path) {
   auto made = medium::RecordingMedium::make(how, std::as_bytes(std::span(bytes))).value();
   medium::RecordingMedium& recording = *made;
   int fences = 0;
-  TestPool pool = TestPool::try_open_on(path, options_of(spec), std::move(made), false).value();
+  TestPool pool =
+      TestPool::try_open_on(path, options_of(spec, path), std::move(made), false).value();
   const auto last = [&](const Call& transaction) {
     constexpr int most = 40;
     recording.set_fence_hooks({}, [&] {
@@ -266,6 +271,13 @@ std::int64_t make_once(const Spec& spec, const std::string& path) {
            std::to_string(h.data_bytes) + " bytes of data, and a limit at creation of " +
                std::to_string(h.first_max_bytes),
            "more than the limit at creation, " + std::to_string(spec.first_max_size));
+  for (const auto& [feature, wanted] :
+       {std::pair(pool::Feature::data_checksums, spec.checksums_and_events),
+        std::pair(pool::Feature::note_entries, spec.checksums_and_events),
+        std::pair(pool::Feature::archived_log, spec.archived)})
+    if (pool::has_feature(h, feature) != wanted)
+      failed(path, "feature " + std::to_string(static_cast<unsigned>(feature)),
+             wanted ? "it in the header" : "a pool without it");
   if (h.append_unit != spec.unit)
     failed(path, "a log in units of " + std::to_string(h.append_unit), std::to_string(spec.unit));
   if ((h.clean != 0) != (spec.ended == Ended::closed))
@@ -308,6 +320,7 @@ void make(const Spec& spec, const std::string& path) {
   for (int i = 0; i < attempts && changed == 0; ++i) {
     std::filesystem::remove(path);
     changed = make_once(spec, path);
+    std::filesystem::remove_all(archive_of(path));
   }
   const std::uint64_t n = spec.durable_engine() ? spec.parts().third : 0;
   const pool::Header h = header_of(path);

@@ -45,6 +45,10 @@ struct Spec {
   bool any_address = false;
   /// Not 0: its limit at creation, which the second session raises to kept_max_size.
   std::uint64_t first_max_size = 0;
+  /// Each of its pages has a checksum, and each of its transactions emits an event.
+  bool checksums_and_events = false;
+  /// Its log is archived to a folder beside it, which is not kept.
+  bool archived = false;
 
   [[nodiscard]] const engine::EngineInfo& entry() const { return *engine::find_instance(engine); }
   [[nodiscard]] bool durable_engine() const { return test::is_durable(entry()); }
@@ -77,7 +81,10 @@ inline const char* order_name(pool::CommitOrder order) {
   return order == pool::CommitOrder::strict ? "held" : "prefix";
 }
 
-inline Options options_of(const Spec& s) {
+inline std::string archive_of(const std::string& path) { return path + ".archive"; }
+
+/// The options of the pool at `path`.
+inline Options options_of(const Spec& s, const std::string& path) {
   Options o;
   o.engine = s.engine;
   o.isolation = s.entry().isolation;
@@ -93,6 +100,8 @@ inline Options options_of(const Spec& s) {
       papers::DudetmOptions{.persist_group = s.persist_group, .compress = s.compress};
   o.creation.base = s.any_address ? 0 : kept_address;
   o.creation.uuid_seed = base::hash_bytes(s.name.data(), s.name.size(), 1) | 1;
+  o.checksums = s.checksums_and_events;
+  if (s.archived) o.archive.folder = archive_of(path);
   return o;
 }
 
@@ -112,6 +121,8 @@ inline std::vector<Spec> all_specs() {
             (!one.entry().ring_records || !one.durable_engine() || ended == Ended::cut))
           continue;
         if (ended == Ended::cut && !one.durable_engine()) continue;
+        // No power cut of an archive is modelled.
+        if (one.archived && ended == Ended::cut) continue;
         // Only large objects make the data go beyond the limit at creation.
         if (one.first_max_size != 0 && !one.large()) continue;
         one.name = std::string(s.entry().family) + suffix + "." + order_name(s.order) + "." +
@@ -149,6 +160,14 @@ inline std::vector<Spec> all_specs() {
     raised.first_max_size = 1 << 20;
     add(raised, "+raised");
   }
+  Spec checked;
+  checked.engine = "shadow";
+  checked.checksums_and_events = true;
+  add(checked, "+checksums");
+  Spec archived;
+  archived.engine = "shadow";
+  archived.archived = true;
+  add(archived, "+archived");
   Spec elsewhere;
   elsewhere.engine = "shadow";
   elsewhere.any_address = true;
