@@ -11,13 +11,16 @@ system's files, so that no network but PyPI's is needed.
 """
 
 import argparse
-import hashlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from pypi import CannotInstall, installed  # noqa: E402
+
 STAND_INS = (HERE / "system_lz4", HERE / "system_xxhash")
 RUNS = {"static library, the system's lz4 and xxhash":
         ["-o", "&:system_lz4=True", "-o", "&:system_xxhash=True"],
@@ -53,27 +56,12 @@ def run(*command, advice, **how):
         raise CannotRun(f"'{printed}' ended with {code}, expected 0: {advice}")
 
 
-def installed(folder):
-    """The conan command in a virtual environment that has what requirements.txt lists."""
-    wanted = HERE / "requirements.txt"
-    digest = hashlib.sha256(wanted.read_bytes()).hexdigest()
-    mark, conan = folder / "installed", folder / "venv" / "bin" / "conan"
-    if not conan.exists() or not mark.exists() or mark.read_text() != digest:
-        say(f"installing conan of PyPI into {folder}")
-        run(sys.executable, "-m", "venv", "--clear", folder / "venv",
-            advice="./dev setup conan installs python3-venv")
-        run(folder / "venv" / "bin" / "pip", "--disable-pip-version-check", "install", "--quiet",
-            "--require-hashes", "-r", wanted, advice="see that this machine reaches PyPI")
-        mark.write_text(digest)
-    return conan
-
-
 def main():
     args = arguments()
     jobs = os.environ.get("PERDURE_JOBS") or str(os.cpu_count())
     environment = {**os.environ, "CONAN_HOME": str(args.dir / "home")}
     try:
-        conan = installed(args.dir)
+        conan = installed(args.dir, HERE / "requirements.txt") / "conan"
         how = {"env": environment, "advice": "Conan's words are above"}
         run(conan, "profile", "detect", "--force", **how)
         common = ["-s", "compiler.cppstd=20", "-c", f"tools.build:jobs={jobs}",
@@ -87,7 +75,7 @@ def main():
             say(f"conan create: {name}")
             run(conan, "create", HERE, "--build=missing", "--build=perdure/*", *common, *options,
                 **how)
-    except CannotRun as e:
+    except (CannotRun, CannotInstall) as e:
         print(f"package --conan: {e}", file=sys.stderr)
         return 2
     print("\n".join(f"made and used: {name}" for name in RUNS))

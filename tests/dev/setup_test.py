@@ -238,8 +238,8 @@ class Dev(LimitedCase):
     def test_all_tests(self):
         installed, said = self.installed_by("test", "--all", "-R", "x")
         self.assertEqual(installed, set(self.packages("core", "test", "report", "models", "docs",
-                                                       "callgrind", "clang")))
-        self.assertIn("-DPERDURE_TEST_GROUPS=report;models;docs;callgrind;clang;bench;papers",
+                                                       "callgrind", "clang", "nats")))
+        self.assertIn("-DPERDURE_TEST_GROUPS=report;models;docs;callgrind;clang;nats;bench;papers",
                       self.calls("cmake --preset")[0])
         self.assertTrue(self.calls("ctest")[0].endswith("-R x"), self.calls("ctest"))
         self.assertNotIn("left out", said)

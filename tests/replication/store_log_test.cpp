@@ -10,7 +10,10 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <thread>
+
+#include "perdure/replication/self_test.hpp"
 
 namespace perdure::replication::test {
 namespace {
@@ -91,6 +94,49 @@ TEST_F(StoreLogs, OfThreadsThatAppendToOnePlaceOneSucceeds) {
   for (std::thread& t : threads) t.join();
   for (std::uint64_t at = 1; at <= places; ++at) EXPECT_EQ(winners[at], 1) << at;
   EXPECT_EQ(log_->ends()->last, places);
+}
+
+TEST_F(StoreLogs, TheSelfTestPasses) {
+  const auto other = open_store_log(store_).value();
+  const Status s = self_test(*log_, *other);
+  EXPECT_TRUE(s.ok()) << s.message();
+}
+
+/// A log that lets every writer win, or none.
+class Uncompared final : public LogService {
+ public:
+  explicit Uncompared(Append outcome) : outcome_(outcome) {}
+  AppendAnswer append(std::uint64_t, const void* bytes, std::uint64_t n) override {
+    const std::lock_guard lock(mutex_);
+    const auto* const first = static_cast<const std::byte*>(bytes);
+    last_.assign(first, first + n);
+    return {outcome_, {}};
+  }
+  Result<std::vector<Message>> read(std::uint64_t from, std::uint64_t) override {
+    return std::vector<Message>{{from, last_}};
+  }
+  Result<LogEnds> ends() override { return LogEnds{}; }
+  Status trim(std::uint64_t) override { return {}; }
+  Result<LogTraits> describe() override { return LogTraits{}; }
+  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+
+ private:
+  const std::string name_ = "uncompared";
+  const Append outcome_;
+  std::mutex mutex_;
+  std::vector<std::byte> last_;
+};
+
+TEST(SelfTest, NamesALogThatComparesNothing) {
+  for (const auto& [outcome, what] : {std::pair(Append::done, "both succeeded"),
+                                      std::pair(Append::refused, "both were refused")}) {
+    Uncompared log(outcome);
+    const Status s = self_test(log, log);
+    EXPECT_EQ(s.code(), Code::incompatible);
+    EXPECT_NE(s.message().find(what), std::string::npos) << s.message();
+  }
+  Uncompared silent(Append::unknown);
+  EXPECT_EQ(self_test(silent, silent).code(), Code::io);
 }
 
 /// A store that does something before one of its calls.

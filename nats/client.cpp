@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nats/client.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <limits>
+#include <sstream>
+
+#include "perdure/base/signals.hpp"
+
+namespace perdure::nats {
+namespace {
+
+// What is used of libnats 3 (nats.h): pointers to what only it knows, and numbers.
+struct Api {
+  using Code = int;  // natsStatus; 0: no error
+  Code (*options_create)(void** options) = nullptr;
+  void (*options_destroy)(void* options) = nullptr;
+  Code (*set_servers)(void* options, const char** servers, int n) = nullptr;
+  Code (*set_timeout)(void* options, std::int64_t ms) = nullptr;
+  Code (*set_name)(void* options, const char* name) = nullptr;
+  Code (*set_max_reconnect)(void* options, int times) = nullptr;
+  Code (*set_reconnect_wait)(void* options, std::int64_t ms) = nullptr;
+  Code (*connect)(void** connection, void* options) = nullptr;
+  void (*connection_destroy)(void* connection) = nullptr;
+  std::int64_t (*largest)(void* connection) = nullptr;
+  Code (*message_create)(void** message, const char* subject, const char* reply, const char* data,
+                         int n) = nullptr;
+  void (*message_destroy)(void* message) = nullptr;
+  Code (*header_set)(void* message, const char* key, const char* value) = nullptr;
+  Code (*header_get)(void* message, const char* key, const char** value) = nullptr;
+  Code (*request)(void** answer, void* connection, void* message, std::int64_t ms) = nullptr;
+  const char* (*data)(const void* message) = nullptr;
+  int (*length)(const void* message) = nullptr;
+  const char* (*text)(Code code) = nullptr;
+  std::string missing;  // what could not be loaded; empty: nothing
+
+  Api() {
+    void* library = nullptr;
+    // The file's version is in its name, and has risen with each release; the calls are the same.
+    for (int minor = 0; minor < 40 && library == nullptr; ++minor) {
+      char name[32];
+      (void)std::snprintf(name, sizeof name, "libnats.so.3.%d", minor);
+      library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (library == nullptr) {
+      missing = "no libnats.so.3.*";
+      return;
+    }
+    const auto find = [&](auto& to, const char* name) {
+      void* const found = ::dlsym(library, name);
+      if (found == nullptr) missing = std::string("a libnats without ") + name;
+      to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(found);
+    };
+    find(options_create, "natsOptions_Create");
+    find(options_destroy, "natsOptions_Destroy");
+    find(set_servers, "natsOptions_SetServers");
+    find(set_timeout, "natsOptions_SetTimeout");
+    find(set_name, "natsOptions_SetName");
+    find(set_max_reconnect, "natsOptions_SetMaxReconnect");
+    find(set_reconnect_wait, "natsOptions_SetReconnectWait");
+    find(connect, "natsConnection_Connect");
+    find(connection_destroy, "natsConnection_Destroy");
+    find(largest, "natsConnection_GetMaxPayload");
+    find(message_create, "natsMsg_Create");
+    find(message_destroy, "natsMsg_Destroy");
+    find(header_set, "natsMsgHeader_Set");
+    find(header_get, "natsMsgHeader_Get");
+    find(request, "natsConnection_RequestMsg");
+    find(data, "natsMsg_GetData");
+    find(length, "natsMsg_GetDataLength");
+    find(text, "natsStatus_GetText");
+  }
+};
+
+const Api& api() {
+  static const Api loaded;  // libnats has threads: it is never unloaded
+  return loaded;
+}
+
+using Owned = std::unique_ptr<void, void (*)(void*)>;
+
+}  // namespace
+
+struct Client::Connection {
+  Owned connection;
+  std::string servers;
+  std::chrono::milliseconds patience;
+};
+
+Client::Client(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+Client::~Client() = default;
+
+Result<std::shared_ptr<Client>> Client::connect(const std::string& servers,
+                                                std::chrono::milliseconds patience) {
+  // Its threads take no signals of the program.
+  const base::BlockedSignals blocked;
+  const Api& a = api();
+  if (!a.missing.empty())
+    return failure(Code::unsupported, servers, a.missing, "the C client of NATS, version 3",
+                   "install it (Debian: libnats3.4)");
+  std::vector<std::string> list;
+  std::istringstream in(servers);
+  for (std::string one; std::getline(in, one, ',');)
+    if (!one.empty()) list.push_back(one);
+  if (list.empty())
+    return failure(Code::invalid, servers, "no server", "nats://HOST:PORT", "name one or more");
+  std::vector<const char*> names;
+  for (const std::string& one : list) names.push_back(one.c_str());
+  void* made = nullptr;
+  Api::Code code = a.options_create(&made);
+  const Owned options(made, a.options_destroy);
+  if (code == 0) code = a.set_servers(made, names.data(), static_cast<int>(names.size()));
+  if (code == 0) code = a.set_timeout(made, patience.count());
+  if (code == 0) code = a.set_name(made, "perdure");
+  if (code == 0) code = a.set_max_reconnect(made, -1);
+  if (code == 0) code = a.set_reconnect_wait(made, 100);
+  void* connected = nullptr;
+  if (code == 0) code = a.connect(&connected, made);
+  if (code != 0)
+    return failure(Code::io, servers, std::string("no connection: ") + a.text(code),
+                   "a NATS server that answers", "see that the servers run and can be reached");
+  auto connection = std::make_unique<Connection>(
+      Connection{{connected, a.connection_destroy}, servers, patience});
+  return std::shared_ptr<Client>(new Client(std::move(connection)));
+}
+
+Result<Client::Answer> Client::request(const std::string& subject, const void* bytes,
+                                       std::uint64_t n, const Headers& headers) {
+  const Api& a = api();
+  const auto failed = [&](Api::Code code) {
+    return failure(Code::io, connection_->servers, subject + ": " + a.text(code),
+                   "an answer within " + std::to_string(connection_->patience.count()) + " ms", {});
+  };
+  if (n > static_cast<std::uint64_t>(std::numeric_limits<int>::max()))
+    return failure(Code::too_big, connection_->servers,
+                   "a message of " + std::to_string(n) + " bytes",
+                   "at most " + std::to_string(largest()), {});
+  void* made = nullptr;
+  Api::Code code = a.message_create(&made, subject.c_str(), nullptr,
+                                    static_cast<const char*>(bytes), static_cast<int>(n));
+  const Owned message(made, a.message_destroy);
+  for (const auto& [key, value] : headers)
+    if (code == 0) code = a.header_set(made, key.c_str(), value.c_str());
+  if (code != 0) return failed(code);
+  void* answered = nullptr;
+  code = a.request(&answered, connection_->connection.get(), made, connection_->patience.count());
+  const Owned reply(answered, a.message_destroy);
+  if (code != 0) return failed(code);
+  Answer answer;
+  if (const int length = a.length(answered); length > 0)
+    answer.data.assign(a.data(answered), static_cast<std::size_t>(length));
+  const char* status = nullptr;
+  if (a.header_get(answered, "Status", &status) == 0 && status != nullptr) answer.status = status;
+  return answer;
+}
+
+std::uint64_t Client::largest() const {
+  return static_cast<std::uint64_t>(api().largest(connection_->connection.get()));
+}
+
+}  // namespace perdure::nats

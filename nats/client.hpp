@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Client: a connection to NATS servers, through libnats, which is loaded when the first one is made:
+// a program that replicates nothing needs no such library. Only requests are made, so that no struct
+// of libnats is known here, and any libnats 3 does.
+// Thread safety: any thread may make all calls.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perdure/base/status.hpp"
+
+namespace perdure::nats {
+
+class Client {
+ public:
+  /// `servers`: nats://[USER:PASSWORD@]HOST[:PORT], several with commas between them. `patience`: how
+  /// long a connection and an answer may take. Errors: `unsupported` without libnats, `io`.
+  static Result<std::shared_ptr<Client>> connect(const std::string& servers,
+                                                 std::chrono::milliseconds patience);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  struct Answer {
+    std::string data;
+    std::string status;  ///< the header of that name; empty: none
+  };
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+  /// Sends a message and waits for its answer. `io` where there is none: the message may have
+  /// arrived, or may yet.
+  Result<Answer> request(const std::string& subject, const void* bytes, std::uint64_t n,
+                         const Headers& headers = {});
+  /// The largest message that the server takes, in bytes.
+  [[nodiscard]] std::uint64_t largest() const;
+
+ private:
+  struct Connection;
+  explicit Client(std::unique_ptr<Connection> connection);
+  const std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace perdure::nats

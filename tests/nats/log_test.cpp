@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The replicated log on NATS servers of this test: SERVICE-1 on one server and on three, whose
+// processes are killed and stopped, and streams that are not as they must be.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "nats/client.hpp"
+#include "nats/nats_log.hpp"
+#include "perdure/replication/self_test.hpp"
+#include "perdure/replication/stream.hpp"
+#include "tests/nats/server.hpp"
+
+namespace perdure::nats::test {
+namespace {
+
+using namespace std::chrono_literals;
+using replication::Append;
+using replication::LogService;
+using replication::Stream;
+
+constexpr std::uint8_t pool_uuid[16] = {4, 2};
+
+// A cluster needs some seconds to choose its leaders.
+std::shared_ptr<LogService> open(const LogOptions& options) {
+  for (int i = 0;; ++i) {
+    auto log = open_log(options);
+    if (log.ok() || i == 60) {
+      EXPECT_TRUE(log.ok()) << log.status().message();
+      return log.ok() ? *log : nullptr;
+    }
+    std::this_thread::sleep_for(500ms);
+  }
+}
+
+Append append(LogService& log, std::uint64_t at, const std::string& text) {
+  const auto came = log.append(at, text.data(), text.size());
+  if (came.outcome == Append::unknown) std::printf("%s\n", came.why.message().c_str());
+  return came.outcome;
+}
+
+TEST(NatsLog, MessagesAreAppendedAtTheEndReadAndTrimmed) {
+  Servers servers(1);
+  const auto log = open({servers.urls(), "shop"});
+  ASSERT_NE(log, nullptr);
+  EXPECT_EQ(log->ends()->last, 0U);
+  EXPECT_TRUE(log->read(1, 100)->empty());
+  EXPECT_EQ(append(*log, 2, "too early"), Append::refused);
+  EXPECT_EQ(append(*log, 1, "one"), Append::done);
+  EXPECT_EQ(append(*log, 1, "again"), Append::refused) << "the first message is compared, too";
+  EXPECT_EQ(append(*log, 2, std::string("t\0wo", 4)), Append::done);
+  EXPECT_EQ(append(*log, 3, std::string(900'000, 'x')), Append::done);
+  const auto all = log->read(1, 1 << 20);
+  ASSERT_EQ(all->size(), 3U);
+  EXPECT_EQ((*all)[1].bytes.size(), 4U);
+  EXPECT_EQ((*all)[2].bytes.size(), 900'000U);
+  EXPECT_EQ(log->read(1, 1)->size(), 1U);
+  EXPECT_EQ(log->read(5, 1).code(), Code::not_found);
+  EXPECT_GT(log->describe()->largest, 900'000U);
+  EXPECT_EQ(log->describe()->replicas, 1U);
+
+  const auto again = open({servers.urls(), "shop"});
+  EXPECT_EQ(append(*again, 4, "four"), Append::done);
+  EXPECT_TRUE(again->trim(4).ok());
+  EXPECT_EQ(log->ends()->first, 4U);
+  EXPECT_EQ(log->read(3, 1).code(), Code::expired);
+  EXPECT_TRUE(again->trim(100).ok());
+  EXPECT_EQ(log->ends()->first, 4U) << "the last one stays";
+  EXPECT_EQ(append(*log, 5, "five"), Append::done);
+  EXPECT_EQ(append(*log, 3, "old"), Append::refused);
+}
+
+TEST(NatsLog, WhatIsNotAsItMustBeIsNamed) {
+  Servers servers(1);
+  ASSERT_NE(open({servers.urls(), "shop"}), nullptr);
+  const auto client = Client::connect(servers.urls(), 5s).value();
+  const std::string drops =
+      R"({"name":"drops","subjects":["perdure.drops.log"],"discard":"old","max_msgs":5})";
+  ASSERT_TRUE(client->request("$JS.API.STREAM.CREATE.drops", drops.data(), drops.size()).ok());
+  const auto opened = open_log({servers.urls(), "drops"});
+  EXPECT_EQ(opened.code(), Code::incompatible);
+  EXPECT_NE(opened.status().message().find("discard"), std::string::npos)
+      << opened.status().message();
+  EXPECT_EQ(open_log({servers.urls(), "a.b"}).code(), Code::invalid);
+  EXPECT_EQ(open_log({"", "shop"}).code(), Code::invalid);
+  EXPECT_EQ(open_log({"nats://127.0.0.1:1", "shop", 1, 300ms}).code(), Code::io);
+  // What the self-test has made is gone.
+  const auto names = client->request("$JS.API.STREAM.NAMES", "{}", 2);
+  EXPECT_EQ(names->data.find("-test-"), std::string::npos) << names->data;
+
+  EXPECT_TRUE(check_version("", "2.15.1").ok());
+  EXPECT_TRUE(check_version("", "2.12.3").ok());
+  EXPECT_TRUE(check_version("", "3.0.0").ok());
+  for (const char* const old : {"2.12.2", "2.9.10", "", "none"})
+    EXPECT_EQ(check_version("", old).code(), Code::incompatible) << old;
+}
+
+TEST(NatsLog, AServerThatIsKilledKeepsWhatItAcknowledged) {
+  Servers servers(1);
+  const auto log = open({servers.urls(), "shop", 1, 500ms});
+  ASSERT_NE(log, nullptr);
+  std::uint64_t at = 1;
+  for (; at <= 20; ++at) EXPECT_EQ(append(*log, at, std::to_string(at)), Append::done);
+  servers.send(0, SIGKILL);
+  EXPECT_EQ(append(*log, at, "nobody"), Append::unknown);
+  EXPECT_FALSE(log->ends().ok());
+  EXPECT_FALSE(log->read(1, 1).ok());
+  servers.start(0);
+  Append came = Append::unknown;
+  for (int i = 0; i < 100 && came == Append::unknown; ++i) came = append(*log, at, "after");
+  // The append without an answer may have been sent when the server came back.
+  EXPECT_NE(came, Append::unknown);
+  const auto all = log->read(1, 1 << 20);
+  ASSERT_GE(all->size(), 21U);
+  for (std::uint64_t i = 1; i <= 20; ++i)
+    EXPECT_EQ((*all)[i - 1].bytes.size(), std::to_string(i).size()) << i;
+}
+
+/// A primary and a reader that takes over, over three servers, each of which is killed or stopped in
+/// turn: what was acknowledged is there, once, in order.
+TEST(NatsLog, OfThreeServersOneMayBeGone) {
+  Servers servers(3);
+  LogOptions options{servers.urls(), "shop", 3, 2s};
+  std::shared_ptr<LogService> logs[2] = {open(options), open(options)};
+  ASSERT_TRUE(logs[0] && logs[1]);
+  EXPECT_EQ(logs[0]->describe()->replicas, 3U);
+  std::vector<std::uint64_t> acknowledged, counted;
+  const auto on_frame = [&](const backup::Frame& frame, const replication::StreamPlace&) {
+    if (frame.header.kind == backup::FrameKind::group) counted.push_back(frame.header.last);
+    return Status();
+  };
+  const auto nothing = [](const backup::Frame&, const replication::StreamPlace&) {
+    return Status();
+  };
+  std::uint64_t id = 0, under_way = 0;
+  Stream streams[2] = {{logs[0], pool_uuid, {}}, {logs[1], pool_uuid, {}}};
+  for (int round = 0; round < 3; ++round) {
+    Stream& writer = streams[round % 2];
+    int claims = 0;
+    do {
+      ASSERT_LT(++claims, 100);
+      (void)writer.claim("round " + std::to_string(round), nothing);
+    } while (!writer.primary());
+    id = std::max(id, writer.place().end.last);
+    const auto step = [&] {
+      if (!writer.under_way()) {
+        backup::FrameHeader h{};
+        h.kind = backup::FrameKind::group;
+        h.last = under_way = ++id;
+        h.transactions = 1;
+        const auto state = writer.append(h, &id, sizeof id);
+        if (state.ok() && *state == Stream::State::in_log) acknowledged.push_back(under_way);
+        return;
+      }
+      const auto state = writer.settle();
+      if (state.ok() && *state == Stream::State::in_log) acknowledged.push_back(under_way);
+    };
+    for (int i = 0; i < 20; ++i) step();
+    const bool kill = round != 1;
+    servers.send(round, kill ? SIGKILL : SIGSTOP);
+    const std::size_t before = acknowledged.size();
+    for (int i = 0; acknowledged.size() < before + 20; ++i) {
+      ASSERT_LT(i, 400) << "no progress without one server: " << writer.why().message();
+      step();
+    }
+    kill ? servers.start(round) : servers.send(round, SIGCONT);
+  }
+  Stream reader(logs[0], pool_uuid, {});
+  Status read;
+  for (int i = 0; i < 20; ++i)
+    if (read = reader.read(on_frame); read.ok()) break;
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_TRUE(std::is_sorted(counted.begin(), counted.end()));
+  EXPECT_EQ(std::adjacent_find(counted.begin(), counted.end()), counted.end()) << "twice";
+  for (const std::uint64_t one : acknowledged)
+    EXPECT_TRUE(std::binary_search(counted.begin(), counted.end(), one)) << one << " is lost";
+  EXPECT_GE(acknowledged.size(), 120U);
+}
+
+}  // namespace
+}  // namespace perdure::nats::test

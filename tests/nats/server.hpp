@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// NATS servers with JetStream on loopback, as child processes that end with the test.
+// Thread safety: none.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace perdure::nats::test {
+
+/// `n` servers, one cluster if n is above 1, each with a folder of its own. They sync each message
+/// before they answer.
+class Servers {
+ public:
+  explicit Servers(int n);
+  ~Servers();  ///< kills them and removes their folders
+  Servers(const Servers&) = delete;
+  Servers& operator=(const Servers&) = delete;
+
+  void start(int i);
+  void send(int i, int signal);  ///< SIGKILL: and waits for its end
+  /// nats://127.0.0.1:PORT of all, with commas between them.
+  [[nodiscard]] const std::string& urls() const { return urls_; }
+
+ private:
+  struct Server {
+    std::string config;
+    pid_t process = 0;
+  };
+  std::string folder_, urls_;
+  std::vector<Server> servers_;
+};
+
+}  // namespace perdure::nats::test
