@@ -50,6 +50,10 @@ class Dev(LimitedCase):
         self.root = Path(scratch.name)
         self.stubs = self.root / "stubs"
         (self.root / "cmake").mkdir()
+        (self.root / "packaging").mkdir()
+        (self.root / "packaging" / "pypi.py").write_text(
+            f"import sys\ncalls = open({str(self.stubs / 'calls')!r}, 'a')\n"
+            "calls.write('pypi ' + ' '.join(sys.argv[1:]) + '\\n')\n")
         self.stubs.mkdir()
         shutil.copy(SOURCE / "dev", self.root / "dev")
         shutil.copy(SOURCE / "cmake" / "packages.txt", self.root / "cmake")
@@ -243,6 +247,9 @@ class Dev(LimitedCase):
                       self.calls("cmake --preset")[0])
         self.assertTrue(self.calls("ctest")[0].endswith("-R x"), self.calls("ctest"))
         self.assertNotIn("left out", said)
+        self.assertEqual(self.calls("pypi"),
+                         ["pypi build/tools/nats tests/nats/requirements.txt"])
+        self.assertIn("-DPERDURE_BUILD_NATS=ON", self.calls("cmake --preset")[0])
 
     def test_the_quick_tests(self):
         installed, said = self.installed_by("test", "--quick")
