@@ -213,7 +213,7 @@ void Archive::run() {
 
 // Gathers what is durable and, where it is time or `now` says so, writes a segment. Under the lock.
 Status Archive::step(bool now) {
-  gather();
+  (void)gather();
   if (frames_.empty() && !sealing_) return {};
   // Padding counts: it fills the log.
   const bool due = now || sealing_ || frames_.size() >= options_.file_bytes ||
@@ -222,9 +222,10 @@ Status Archive::step(bool now) {
 }
 
 // An archive that can't be written keeps two segments' worth at most: the rest stays in the log.
-// Under the lock. Throws std::bad_alloc, with no record passed that was not gathered.
-void Archive::gather() {
-  if (given_up_) return;
+// Returns whether there is nothing left that was durable at the call. Under the lock. Throws
+// std::bad_alloc, with no record passed that was not gathered.
+bool Archive::gather() {
+  if (given_up_) return false;
   {
     const log::Floors::Reading reading(*floor_);
     if (reading) {
@@ -232,20 +233,37 @@ void Archive::gather() {
       // mutant: archive-durable-only
       const std::uint64_t durable = log_->followable_id();
       cursor_.look();
+      bool all = false;
       while (frames_.size() < 2 * options_.file_bytes) {
-        if (!next_.words && !cursor_.next(durable, next_)) break;
+        if (!next_.words && !cursor_.next(durable, next_)) {
+          all = true;
+          break;
+        }
         entries_.add(next_);
         log_bytes_ += cursor_.bytes(next_);
         next_ = {};
         if (entries_.bytes() >= frame_bytes) append(file_->data_bytes());
       }
       if (!entries_.empty()) append(file_->data_bytes());
-      return;
+      return all;
     }
   }
   // Commits no longer wait for it.
   gave_up("commits had to wait for it for " + std::to_string(options_.patience.count()) + " ms" +
           (problem_.empty() ? "" : ": " + problem_));
+  return false;
+}
+
+// Gathers what was durable at the call, with a segment written wherever there is no room; sets `all`
+// when that is done, or the archive was given up. Under the lock.
+Status Archive::gather_all(bool& all) {
+  for (all = false; !all;) {
+    // mutant: archive-gathers-all
+    all = gather() || given_up_;
+    if (!all)
+      if (Status s = write_all(); !s.ok()) return s;
+  }
+  return {};
 }
 
 // Writes the frames as a segment; an attempt that has failed is repeated with the same bytes, since
@@ -294,11 +312,14 @@ void Archive::gave_up(const std::string& why) {
 Status Archive::header_changed() {
   const std::lock_guard lock(mutex_);
   if (finished_) return {};
-  gather();
+  bool all = false;
+  Status s = gather_all(all);
+  if (!all && options_.when_full == ArchiveOptions::WhenFull::give_up) gave_up(s.message());
   if (given_up_) return {};
+  if (!all) return s;
   append_header_frame(frames_, file_->header_now(), unix_nanoseconds(), end_);
   // Before it is used: after a kill its place in the history would be lost.
-  Status s = write_all();
+  s = write_all();
   return options_.when_full == ArchiveOptions::WhenFull::wait ? s : Status();
 }
 
@@ -315,16 +336,15 @@ Status Archive::flush(std::uint64_t id) {
     if (finished_) return {};
     // Read before the log: what is not there then, has logged nothing.
     const bool durable = log_->followable_id() >= id;
-    const std::uint64_t before = end_.last;
-    gather();
-    const bool all = durable && end_.last == before && entries_.empty();
-    const Status s = write_all();
+    bool all = false;
+    Status s = gather_all(all);
+    if (s.ok()) s = write_all();
     if (given_up_)
       return failure(Code::expired, store_->name(), "an archive that was given up: " + problem_, {},
                      "open the pool again");
     problem_ = s.message();
     show();
-    if (!s.ok() || all || stored_ >= id) return s;
+    if (!s.ok() || (all && durable) || stored_ >= id) return s;
     if (log_->refuses() != 0)
       return failure(Code::poisoned, file_->path(), "a pool whose medium has failed", {},
                      "open it again");
@@ -338,9 +358,10 @@ Status Archive::finish(std::uint64_t last) {
   const std::lock_guard lock(mutex_);
   if (finished_) return {};
   for (std::uint64_t before = ~std::uint64_t{0}; !given_up_;) {
-    gather();
+    bool all = false;
+    Status s = gather_all(all);
     if (given_up_) break;
-    const bool all = end_.last == before;
+    all = all && end_.last == before;
     before = end_.last;
     // The next opening finds in the header how far the pool has come.
     if (all && end_.last < last) {
@@ -352,7 +373,7 @@ Status Archive::finish(std::uint64_t last) {
       rest.unix_ns = unix_nanoseconds();
       append_frame(frames_, rest, nullptr, 0, end_);
     }
-    const Status s = write_all();
+    if (s.ok()) s = write_all();
     if (s.ok() && all) break;
     if (s.ok()) continue;
     problem_ = s.message();

@@ -75,7 +75,8 @@ class Archive {
   void forget_all() noexcept;
   void run();
   Status step(bool now);
-  void gather();
+  bool gather();
+  Status gather_all(bool& all);
   void append(std::uint64_t data_bytes);
   Status seal();
   Status write_all();

@@ -16,6 +16,11 @@ BACKUP = (
         by="archive",
     ),
     Mutant(
+        "a flush archives what there was no room for, too",
+        {"archive-gathers-all": instead("gather() || true")},
+        by="archive",
+    ),
+    Mutant(
         "a checkpoint truncates to the lowest floor (FLOOR-1)",
         {"checkpoint-keeps-floor": instead("x")},
         by="archive",
