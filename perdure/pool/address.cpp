@@ -36,14 +36,14 @@ constexpr bool thread_sanitizer = false;
 constexpr bool thread_sanitizer = false;
 #endif
 
-// Plain builds and AddressSanitizer (its shadow ends at 0x10007fff8000): 63 TiB between the shadow
-// and the addresses at which programs are loaded. ThreadSanitizer kills a process that maps outside
-// its three windows; this is the part of the middle one below programs.
+// Plain builds and AddressSanitizer: 63 TiB between its shadow (which ends at 0x10007fff8000) and
+// its allocator, or the addresses at which programs are loaded. ThreadSanitizer kills a process
+// that maps outside its three windows; this is the part of the middle one below programs.
 constexpr std::uint64_t range_begin = thread_sanitizer ? 0x550000000000 : 0x110000000000;
 constexpr std::uint64_t range_end = thread_sanitizer ? 0x554000000000 : 0x500000000000;
 // No address is chosen above this, so that each pool's limit can be raised: a raised pool keeps its
-// address and grows at its end. Plain builds have 5 TiB above range_end.
-constexpr std::uint64_t chosen_end = thread_sanitizer ? 0x553000000000 : range_end;
+// address and grows at its end.
+constexpr std::uint64_t chosen_end = thread_sanitizer ? 0x553000000000 : 0x4f0000000000;
 constexpr std::uint64_t smallest_slot = 64ULL << 20;
 
 std::string hex(std::uint64_t n) {
