@@ -41,7 +41,7 @@ constexpr bool thread_sanitizer = false;
 // that maps outside its three windows; this is the part of the middle one below programs.
 constexpr std::uint64_t range_begin = thread_sanitizer ? 0x550000000000 : 0x110000000000;
 constexpr std::uint64_t range_end = thread_sanitizer ? 0x554000000000 : 0x500000000000;
-// No address is chosen above this, so that each pool's limit can be raised: a raised pool keeps its
+// No slot is chosen from here on, so that each pool's limit can be raised: a raised pool keeps its
 // address and grows at its end.
 constexpr std::uint64_t chosen_end = thread_sanitizer ? 0x553000000000 : 0x4f0000000000;
 constexpr std::uint64_t smallest_slot = 64ULL << 20;
@@ -151,15 +151,16 @@ Result<AddressRange> AddressRange::reserve(std::uint64_t base, std::uint64_t byt
 Result<AddressRange> AddressRange::choose(const std::uint8_t (&uuid)[16], std::uint64_t bytes,
                                           const std::string& path) {
   const std::uint64_t slot = std::max(smallest_slot, std::bit_ceil(bytes));
-  const std::uint64_t slots = (chosen_end - range_begin) / slot;
+  const std::uint64_t slots = (range_end - range_begin) / slot;
   if (slots == 0) {
     return failure(Code::invalid, path, "a max_size of " + std::to_string(bytes) + " bytes",
-                   "at most " + std::to_string(std::bit_floor(chosen_end - range_begin)),
+                   "at most " + std::to_string(std::bit_floor(range_end - range_begin)),
                    "ask for less");
   }
   const std::uint64_t start = base::hash_bytes(uuid, sizeof uuid, 0) % slots;
   for (std::uint64_t i = 0; i < slots; ++i) {
     const std::uint64_t at = range_begin + (start + i) % slots * slot;
+    if (at >= chosen_end) continue;
     const int err = try_reserve(at, bytes);
     if (err == 0) return AddressRange(at, bytes);
     if (err != EEXIST) return refused(err, at, bytes, path);
