@@ -46,6 +46,7 @@ void PageChecksums::forget(std::uint64_t chunk, std::uint64_t count) noexcept {
     const std::uint64_t at = medium_.log_bytes() + offset(chunk * chunk_pages);
     if (!medium_.allocated(at, sizeof zeros)) continue;  // zeros already
     medium_.store(at, zeros, sizeof zeros);
+    // mutant: checksum-forget-flushes, call checksum-forget-flushes
     medium_.flush(at, sizeof zeros);
   }
 }

@@ -6,8 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <thread>
 
+#include "perdure/backup/frame.hpp"
+#include "perdure/backup/segment.hpp"
 #include "perdure/backup/tar_store.hpp"
 #include "perdure/base/descriptor.hpp"
 #include "tests/backup/history.hpp"
@@ -200,6 +203,33 @@ TEST_F(Backups, NothingToRestore) {
   EXPECT_EQ(Code::not_found, code_of([&] { restore(folder_, to_, {}); })) << "an empty one";
   const VerifyReport found = verify_backups(folder_);
   EXPECT_TRUE(found.ok() && found.runs.empty() && found.backups.empty());
+}
+
+// A file of another history of the pool, with the same ids, is whole in itself (FRAME-1).
+TEST_F(Backups, AFileOfAnotherHistoryIsNamed) {
+  (void)make();
+  const std::string file = segments(folder_).end()[-2];
+  const std::string name = std::filesystem::path(file).filename().string();
+  const auto store = backup::open_folder(folder_, false).value();
+  const backup::SegmentName said = *backup::parse_segment_name(name);
+  const auto segment = backup::read_segment(said, store->get(name).value(), folder_).value();
+  backup::HistoryEnd end = segment.begin(), begin = end;
+  begin.chain.low ^= 1;
+  backup::HistoryEnd other = begin;
+  std::vector<std::byte> frames;
+  const Status s = backup::each_frame(
+      segment.frames(), segment.frames_bytes(), name, end, [&](const backup::Frame& frame) {
+        backup::append_frame(frames, frame.header, frame.payload, frame.header.payload_bytes, other);
+        return Status();
+      });
+  ASSERT_TRUE(s.ok()) << s.message();
+  const auto bytes =
+      backup::make_segment(said, segment.header.run, segment.header.uuid, begin, frames);
+  ASSERT_TRUE(backup::read_segment(said, bytes, folder_).ok());
+  std::ofstream(file, std::ios::binary | std::ios::trunc)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  expect_damage(name);
 }
 
 // Each flipped bit of a sample, each file that is missing, each pair that is swapped, is named.

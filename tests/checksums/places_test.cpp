@@ -13,6 +13,7 @@
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/scrub.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace perdure::pool {
 namespace {
@@ -145,6 +146,40 @@ TEST(ChecksumsPlace, WhatCantBeRightIsNamed) {
   EXPECT_NE("", with(0, place.bytes));  // over the directory
   EXPECT_NE("", with(place.offset, h.max_data_bytes));
   EXPECT_NE("", with(~std::uint64_t{0} / chunk_bytes * chunk_bytes, place.bytes));
+}
+
+// CHECKSUM-4: after the fence that follows, a power cut finds the words of the chunk 0.
+TEST(ChecksumsPlace, WhatIsForgottenIsDurable) {
+  Header h{};
+  h.log_bytes = 4096;
+  h.max_data_bytes = std::uint64_t{64} << 20;
+  const DataRange place = checksums_of_new_pool(h.max_data_bytes);
+  h.checksums_offset = place.offset;
+  h.checksums_bytes = place.bytes;
+  set_feature(h, Feature::data_checksums);
+  set_data_bytes(h, place.offset + place.bytes + 16 * chunk_bytes);
+  medium::RecordingOptions how;
+  how.log_bytes = h.log_bytes;
+  how.data_bytes = h.data_bytes;
+  how.max_data_bytes = h.max_data_bytes;
+  auto medium = medium::RecordingMedium::make(how).value();
+  PageChecksums sums(*medium, h);
+  constexpr std::uint64_t chunk_pages = chunk_bytes / 4096;
+  const std::uint64_t chunk = (place.offset + place.bytes) / chunk_bytes + 3;
+  const auto durable = [&](std::uint64_t page) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, &medium->durable_image()[h.log_bytes + place.offset + page * 8], sizeof word);
+    return word;
+  };
+  for (std::uint64_t page = chunk * chunk_pages - 1; page <= (chunk + 1) * chunk_pages; ++page)
+    sums.set(page, 1000 + page);
+  ASSERT_TRUE(medium->fence().ok());
+  sums.forget(chunk, 1);
+  ASSERT_TRUE(medium->fence().ok());
+  for (std::uint64_t page = chunk * chunk_pages; page < (chunk + 1) * chunk_pages; ++page)
+    EXPECT_EQ(0U, durable(page)) << page;
+  for (const std::uint64_t other : {chunk * chunk_pages - 1, (chunk + 1) * chunk_pages})
+    EXPECT_EQ(1000 + other, durable(other)) << "another chunk's";
 }
 
 }  // namespace

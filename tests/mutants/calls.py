@@ -57,6 +57,10 @@ EXPLAINED = {
         "only a wrap of another thread on the same log needs it, and the explorer's programs have"
         " one thread; the table's mutant of the same fence is explained so, too"
     ),
+    "checksum-forget-flushes": (
+        "only a chunk that is trimmed, and used again after a power cut, needs it, and the explorer's"
+        " programs don't trim pools with checksums; a mutant of the table stands for it"
+    ),
     "wrap-id-fence": (
         "only a bucket that another thread begins again needs it, and the explorer's programs have"
         " one thread; a mutant of the table stands for it"

@@ -234,6 +234,29 @@ TEST_F(Damage, AMessageThatIsMissingTwiceOrOutOfOrderIsNamed) {
   expect_named(3, "cut short");
 }
 
+// It chains, and has a term that nobody has begun, or begins one that has begun already.
+TEST_F(Damage, AFrameOfATermThatDoesNotFollowIsNamed) {
+  const auto whole = log->messages;
+  const struct {
+    backup::FrameKind kind;
+    std::uint64_t term;
+  } frames[] = {{backup::FrameKind::group, 2}, {backup::FrameKind::term, 1}};
+  for (const auto& [kind, term] : frames) {
+    log->messages = whole;
+    std::vector<std::byte> message;
+    backup::FrameHeader h{};
+    h.kind = kind;
+    std::copy(std::begin(pool_uuid), std::end(pool_uuid), h.uuid);
+    h.term = term;
+    h.sequence = whole.size() + 1;
+    h.last = place.end.last;
+    backup::HistoryEnd end = place.end;
+    backup::append_frame(message, h, nullptr, 0, end);
+    log->messages.push_back(message);
+    expect_named(whole.size() + 1, "a term that does not follow");
+  }
+}
+
 TEST_F(Damage, AnotherPoolsLogIsNamed) {
   constexpr std::uint8_t another[16] = {9};
   Stream stream(log, another, {});

@@ -49,4 +49,9 @@ CHECKSUMS = (
         {"header-checksums-in-section": instead('""')},
         by="checksums_places",
     ),
+    Mutant(
+        "the checksums of a hole are durably none (CHECKSUM-4)",
+        {"checksum-forget-flushes": leave_out()},
+        by="checksums_places",
+    ),
 )
