@@ -217,11 +217,12 @@ TEST_F(Backups, AFileOfAnotherHistoryIsNamed) {
   begin.chain.low ^= 1;
   backup::HistoryEnd other = begin;
   std::vector<std::byte> frames;
-  const Status s = backup::each_frame(
-      segment.frames(), segment.frames_bytes(), name, end, [&](const backup::Frame& frame) {
-        backup::append_frame(frames, frame.header, frame.payload, frame.header.payload_bytes, other);
-        return Status();
-      });
+  const Status s = backup::each_frame(segment.frames(), segment.frames_bytes(), name, end,
+                                      [&](const backup::Frame& frame) {
+                                        backup::append_frame(frames, frame.header, frame.payload,
+                                                             frame.header.payload_bytes, other);
+                                        return Status();
+                                      });
   ASSERT_TRUE(s.ok()) << s.message();
   const auto bytes =
       backup::make_segment(said, segment.header.run, segment.header.uuid, begin, frames);

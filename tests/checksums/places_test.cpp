@@ -148,38 +148,91 @@ TEST(ChecksumsPlace, WhatCantBeRightIsNamed) {
   EXPECT_NE("", with(~std::uint64_t{0} / chunk_bytes * chunk_bytes, place.bytes));
 }
 
+/// Checksums on a medium that knows what a power cut leaves.
+struct Checksums {
+  Checksums() {
+    h.log_bytes = 4096;
+    h.max_data_bytes = std::uint64_t{64} << 20;
+    place = checksums_of_new_pool(h.max_data_bytes);
+    h.checksums_offset = place.offset;
+    h.checksums_bytes = place.bytes;
+    set_feature(h, Feature::data_checksums);
+    set_data_bytes(h, place.offset + place.bytes + 16 * chunk_bytes);
+    medium::RecordingOptions how;
+    how.log_bytes = h.log_bytes;
+    how.data_bytes = h.data_bytes;
+    how.max_data_bytes = h.max_data_bytes;
+    medium = medium::RecordingMedium::make(how).value();
+    chunk = (place.offset + place.bytes) / chunk_bytes + 3;
+    // The pages of a chunk, and one page on either side.
+    PageChecksums sums(*medium, h);
+    for (std::uint64_t page = first() - 1; page <= first() + pages; ++page)
+      sums.set(page, 1000 + page);
+    fence();
+  }
+  void fence() { EXPECT_TRUE(medium->fence().ok()); }
+  [[nodiscard]] std::uint64_t first() const { return chunk * pages; }
+  [[nodiscard]] std::uint64_t durable(std::uint64_t page) const {
+    std::uint64_t word = 0;
+    std::memcpy(&word, &medium->durable_image()[h.log_bytes + place.offset + page * 8],
+                sizeof word);
+    return word;
+  }
+  void expect(bool kept) const {
+    for (std::uint64_t page = first(); page < first() + pages; ++page)
+      EXPECT_EQ(kept ? 1000 + page : 0, durable(page)) << page;
+    for (const std::uint64_t other : {first() - 1, first() + pages})
+      EXPECT_EQ(1000 + other, durable(other)) << "another chunk's";
+  }
+  static constexpr std::uint64_t pages = chunk_bytes / 4096;
+  Header h{};
+  DataRange place;
+  std::unique_ptr<medium::RecordingMedium> medium;
+  std::uint64_t chunk = 0;
+};
+
 // CHECKSUM-4: after the fence that follows, a power cut finds the words of the chunk 0.
 TEST(ChecksumsPlace, WhatIsForgottenIsDurable) {
-  Header h{};
-  h.log_bytes = 4096;
-  h.max_data_bytes = std::uint64_t{64} << 20;
-  const DataRange place = checksums_of_new_pool(h.max_data_bytes);
-  h.checksums_offset = place.offset;
-  h.checksums_bytes = place.bytes;
-  set_feature(h, Feature::data_checksums);
-  set_data_bytes(h, place.offset + place.bytes + 16 * chunk_bytes);
-  medium::RecordingOptions how;
-  how.log_bytes = h.log_bytes;
-  how.data_bytes = h.data_bytes;
-  how.max_data_bytes = h.max_data_bytes;
-  auto medium = medium::RecordingMedium::make(how).value();
-  PageChecksums sums(*medium, h);
-  constexpr std::uint64_t chunk_pages = chunk_bytes / 4096;
-  const std::uint64_t chunk = (place.offset + place.bytes) / chunk_bytes + 3;
-  const auto durable = [&](std::uint64_t page) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, &medium->durable_image()[h.log_bytes + place.offset + page * 8], sizeof word);
-    return word;
-  };
-  for (std::uint64_t page = chunk * chunk_pages - 1; page <= (chunk + 1) * chunk_pages; ++page)
-    sums.set(page, 1000 + page);
-  ASSERT_TRUE(medium->fence().ok());
-  sums.forget(chunk, 1);
-  ASSERT_TRUE(medium->fence().ok());
-  for (std::uint64_t page = chunk * chunk_pages; page < (chunk + 1) * chunk_pages; ++page)
-    EXPECT_EQ(0U, durable(page)) << page;
-  for (const std::uint64_t other : {chunk * chunk_pages - 1, (chunk + 1) * chunk_pages})
-    EXPECT_EQ(1000 + other, durable(other)) << "another chunk's";
+  Checksums c;
+  PageChecksums(*c.medium, c.h).forget(c.chunk, 1);
+  c.fence();
+  c.expect(false);
+}
+
+// A checkpoint that makes a chunk free takes its pages' checksums, unless it is in use again.
+TEST(ChecksumsPlace, FreedChunksHaveNone) {
+  for (const bool used_again : {false, true}) {
+    Checksums c;
+    const std::uint64_t word = Directory(c.h).word(c.chunk), line = word / 64 * 64, in_use = 1;
+    c.medium->store(c.h.log_bytes + word, &in_use, sizeof in_use);
+    c.fence();
+    std::uint64_t words[8];  // what the checkpoint stores there
+    std::memcpy(words, c.medium->data() + line, sizeof words);
+    words[(word - line) / 8] = 0;
+    std::vector<std::byte> view(c.h.data_bytes);
+    if (used_again) std::memcpy(&view[word], &in_use, sizeof in_use);
+    PageChecksums(*c.medium, c.h).forget_freed(&line, 1, words, view.data());
+    c.fence();
+    c.expect(used_again);
+  }
+}
+
+// CHECKSUM-3: a page has no checksum while it changes, and then the one of what it holds.
+TEST(ChecksumsPlace, APageThatChangesHasNone) {
+  Checksums c;
+  PageChecksums sums(*c.medium, c.h);
+  const std::uint64_t page = c.first() + 2, line = page * 4096 + 128;
+  sums.set(page, sums.computed(page));
+  PageChecksums::Change change(sums);
+  change.reserve(1);
+  const std::uint64_t words[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  change.prepare(&line, 1, words);
+  EXPECT_EQ(0U, sums.load(page));
+  EXPECT_EQ(1000 + c.first(), sums.load(c.first())) << "another page's";
+  c.medium->store(c.h.log_bytes + line, words, sizeof words);
+  change.publish();
+  EXPECT_NE(0U, sums.load(page));
+  EXPECT_EQ(sums.computed(page), sums.load(page));
 }
 
 }  // namespace

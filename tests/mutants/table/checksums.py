@@ -37,12 +37,12 @@ CHECKSUMS = (
     Mutant(
         "a checksum is 0 while its page changes (CHECKSUM-3)",
         {"checksum-zero-meanwhile": leave_out()},
-        by="checksums_scrub",
+        by="checksums_places",
     ),
     Mutant(
         "pages of chunks that become free have no checksums",
         {"checksum-forgets-freed": leave_out()},
-        by="checksums_changes",
+        by="checksums_places",
     ),
     Mutant(
         "checksums lie in one section",
