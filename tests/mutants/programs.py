@@ -57,6 +57,7 @@ PROGRAMS = {
     "snapshots_engine": ("engine_snapshots_test", [*GTEST]),
     "snapshots_checks": ("engine_snapshots_checks_test", [*GTEST]),
     "versions": ("engine_versions_test", [*GTEST]),
+    "log_cursor": ("log_cursor_test", [*GTEST]),
     "stream": ("replication_stream_test", [*GTEST]),
     "store_log": ("replication_store_log_test", [*GTEST]),
     "archive": ("backup_archive_test", [*GTEST]),

@@ -8,7 +8,7 @@ BACKUP = (
     Mutant(
         "a reader of the log takes the lowest id of all rings",
         {"log-cursor-lowest-id": leave_out()},
-        by="archive",
+        by="log_cursor",
     ),
     Mutant(
         "the archive takes durable transactions only (ARCHIVE-1)",
