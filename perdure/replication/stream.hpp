@@ -75,7 +75,8 @@ class Stream {
     deposed     ///< another term has begun, and the frame never counts
   };
   /// Appends a frame: `header` has kind, last, transactions, data_bytes and unix_ns. Only a primary
-  /// appends, while nothing is under way. Errors: those of read(); `too_big`.
+  /// appends, while nothing is under way. A message of more than LogTraits::largest bytes never gets
+  /// there: the caller makes frames that fit. Errors: those of read(). Throws std::bad_alloc.
   Result<State> append(backup::FrameHeader header, const void* payload, std::uint64_t bytes);
   /// Asks what has come of the frame that is under way, and appends it again if it is not in the
   /// log. why() says what is in the way. Errors: those of read(); the frame stays under way.
