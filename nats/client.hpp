@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Client: a connection to NATS servers, through libnats, which is loaded when the first one is made:
-// a program that replicates nothing needs no such library. Only requests are made, so that no struct
-// of libnats is known here, and any libnats 3 does.
+// Client: a connection to NATS servers, through libnats, which is loaded when the first one is
+// made: a program that replicates nothing needs no such library. Only requests are made, so that no
+// struct of libnats is known here, and any libnats 3 does.
 // Thread safety: any thread may make all calls.
 #pragma once
 
@@ -19,8 +19,8 @@ namespace perdure::nats {
 
 class Client {
  public:
-  /// `servers`: nats://[USER:PASSWORD@]HOST[:PORT], several with commas between them. `patience`: how
-  /// long a connection and an answer may take. Errors: `unsupported` without libnats, `io`.
+  /// `servers`: nats://[USER:PASSWORD@]HOST[:PORT], several with commas between them. `patience`:
+  /// how long a connection and an answer may take. Errors: `unsupported` without libnats, `io`.
   static Result<std::shared_ptr<Client>> connect(const std::string& servers,
                                                  std::chrono::milliseconds patience);
   ~Client();

@@ -115,17 +115,9 @@ class NatsLog final : public LogService {
       if (!messages.empty()) return messages;
       auto all = ends();
       if (!all) return all.status();
-      if (from == all->last + 1) return messages;
-      if (from < all->first)
-        return failure(Code::expired, name_,
-                       "no message " + std::to_string(from) + ": the log begins with " +
-                           std::to_string(all->first),
-                       {}, "make this copy anew from a backup");
-      if (from > all->last)
-        return failure(Code::not_found, name_,
-                       "a log that ends with message " + std::to_string(all->last),
-                       "message " + std::to_string(from - 1) + ", which was there",
-                       "the log has lost its end: keep this copy, and see what the others have");
+      auto end = replication::at_end(*all, from, name_);
+      if (!end) return end.status();
+      if (*end) return messages;
       // It has come since the first look, or a server that is behind answered that.
       if (std::chrono::steady_clock::now() > give_up)
         return failure(Code::io, name_, "no server that has message " + std::to_string(from), {},

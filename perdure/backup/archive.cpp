@@ -254,16 +254,15 @@ bool Archive::gather() {
   return false;
 }
 
-// Gathers what was durable at the call, with a segment written wherever there is no room; sets `all`
-// when that is done, or the archive was given up. Under the lock.
-Status Archive::gather_all(bool& all) {
-  for (all = false; !all;) {
+// Gathers what was durable at the call, and writes segments wherever there is no room. Returns ok
+// also when the archive was given up. Under the lock.
+Status Archive::gather_all() {
+  for (;;) {
+    const bool all = gather();
     // mutant: archive-gathers-all
-    all = gather() || given_up_;
-    if (!all)
-      if (Status s = write_all(); !s.ok()) return s;
+    if (all || given_up_) return {};
+    if (Status s = write_all(); !s.ok()) return s;
   }
-  return {};
 }
 
 // Writes the frames as a segment; an attempt that has failed is repeated with the same bytes, since
@@ -312,11 +311,10 @@ void Archive::gave_up(const std::string& why) {
 Status Archive::header_changed() {
   const std::lock_guard lock(mutex_);
   if (finished_) return {};
-  bool all = false;
-  Status s = gather_all(all);
-  if (!all && options_.when_full == ArchiveOptions::WhenFull::give_up) gave_up(s.message());
+  Status s = gather_all();
+  if (!s.ok() && options_.when_full == ArchiveOptions::WhenFull::give_up) gave_up(s.message());
   if (given_up_) return {};
-  if (!all) return s;
+  if (!s.ok()) return s;
   append_header_frame(frames_, file_->header_now(), unix_nanoseconds(), end_);
   // Before it is used: after a kill its place in the history would be lost.
   s = write_all();
@@ -336,15 +334,14 @@ Status Archive::flush(std::uint64_t id) {
     if (finished_) return {};
     // Read before the log: what is not there then, has logged nothing.
     const bool durable = log_->followable_id() >= id;
-    bool all = false;
-    Status s = gather_all(all);
+    Status s = gather_all();
     if (s.ok()) s = write_all();
     if (given_up_)
       return failure(Code::expired, store_->name(), "an archive that was given up: " + problem_, {},
                      "open the pool again");
     problem_ = s.message();
     show();
-    if (!s.ok() || (all && durable) || stored_ >= id) return s;
+    if (!s.ok() || durable || stored_ >= id) return s;
     if (log_->refuses() != 0)
       return failure(Code::poisoned, file_->path(), "a pool whose medium has failed", {},
                      "open it again");
@@ -358,10 +355,9 @@ Status Archive::finish(std::uint64_t last) {
   const std::lock_guard lock(mutex_);
   if (finished_) return {};
   for (std::uint64_t before = ~std::uint64_t{0}; !given_up_;) {
-    bool all = false;
-    Status s = gather_all(all);
+    Status s = gather_all();
     if (given_up_) break;
-    all = all && end_.last == before;
+    const bool all = s.ok() && end_.last == before;
     before = end_.last;
     // The next opening finds in the header how far the pool has come.
     if (all && end_.last < last) {

@@ -76,7 +76,7 @@ class Archive {
   void run();
   Status step(bool now);
   bool gather();
-  Status gather_all(bool& all);
+  Status gather_all();
   void append(std::uint64_t data_bytes);
   Status seal();
   Status write_all();

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// LogService: a log that several machines share: messages 1, 2, 3, ..., each of which is appended at
-// the place that its writer names, or refused. Stream (stream.hpp) builds on this alone who may
+// LogService: a log that several machines share: messages 1, 2, 3, ..., each of which is appended
+// at the place that its writer names, or refused. Stream (stream.hpp) builds on this alone who may
 // write a replicated pool, and what of the log counts.
 //
 //   SERVICE-1 Message n is appended only behind message n - 1, and only if there is none of that
 //             number. What was appended never changes. It is removed by trim() alone, from the
 //             front on.
-// A service that breaks this is found out by the frames' chain, as far as a reader sees it
-// (STREAM-2).
+// The frames' chain shows a reader what breaks this (STREAM-2).
 // Thread safety: any thread may make all calls.
 #pragma once
 
@@ -60,8 +59,8 @@ class LogService {
   virtual AppendAnswer append(std::uint64_t sequence, const void* bytes, std::uint64_t n) = 0;
   /// The messages from `from` on, in order: as many as have `bytes` bytes together, at least one if
   /// there is one; none at the log's end. `expired` where `from` was trimmed; `not_found` where the
-  /// log has no message `from` - 1 either, and did not trim it: it has lost its end. Other errors
-  /// may pass.
+  /// log has no message `from` - 1 either, and did not trim it: it has lost its end. After other
+  /// errors a later call can succeed.
   virtual Result<std::vector<Message>> read(std::uint64_t from, std::uint64_t bytes) = 0;
   virtual Result<LogEnds> ends() = 0;
   /// Removes the messages below `below`; the last one stays.
@@ -73,5 +72,10 @@ class LogService {
  protected:
   LogService() = default;
 };
+
+/// For backends, where a read has found no message `from`: what that means in a log with these
+/// ends. Returns true at the log's end, false where the message has come since, and the errors of
+/// LogService::read().
+[[nodiscard]] Result<bool> at_end(const LogEnds& ends, std::uint64_t from, const std::string& name);
 
 }  // namespace perdure::replication

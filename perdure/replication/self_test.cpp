@@ -7,6 +7,8 @@
 #include <span>
 #include <thread>
 
+#include "perdure/base/signals.hpp"
+
 namespace perdure::replication {
 namespace {
 
@@ -30,6 +32,7 @@ Status self_test(LogService& one, LogService& other) {
                    "this service, or its version, lets two writers win: use another one");
   };
   const std::string text[2] = {"one", "other"};
+  const base::BlockedSignals blocked;  // the threads take no signals of the program
   for (std::uint64_t at = 1; at <= rounds; ++at) {
     AppendAnswer came[2];
     std::thread second([&] { came[1] = other.append(at, text[1].data(), text[1].size()); });

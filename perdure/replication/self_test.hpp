@@ -10,12 +10,12 @@
 
 namespace perdure::replication {
 
-/// Sixteen letters that nobody else has drawn.
+/// A random name of 16 letters.
 [[nodiscard]] std::string random_name();
 
-/// Two threads append to each place of a log, which `one` and `other` show; it is there for this
-/// alone. ok if one of them succeeds at each place, the other one is refused, and the message is the
-/// first one's. `incompatible` otherwise, `io` where there was no answer.
+/// Two threads append to each place of a log, which `one` and `other` show; it is made for this
+/// test. ok if at each place one append succeeds, the other is refused, and the message is that of
+/// the one that succeeded. `incompatible` otherwise, `io` where there was no answer.
 Status self_test(LogService& one, LogService& other);
 
 }  // namespace perdure::replication

@@ -55,17 +55,9 @@ class StoreLog final : public LogService {
     if (*there) return messages;  // the end
     auto all = ends();
     if (!all) return all.status();
-    // Appended since the first look, and trimmed up to it.
-    if (all->first <= from && from <= all->last) return read(from, bytes);
-    if (all->last >= from)
-      return failure(Code::expired, store_->name(),
-                     "no message " + std::to_string(from) + ": the log begins with " +
-                         std::to_string(all->first),
-                     {}, "make this copy anew from a backup");
-    return failure(Code::not_found, store_->name(),
-                   "a log that ends with message " + std::to_string(all->last),
-                   "message " + std::to_string(from - 1) + ", which was there",
-                   "the log has lost its end: keep this copy, and see what the others have");
+    auto end = at_end(*all, from, store_->name());
+    if (!end) return end.status();
+    return *end ? messages : read(from, bytes);
   }
 
   Result<LogEnds> ends() override {
@@ -74,7 +66,7 @@ class StoreLog final : public LogService {
     if (numbers->empty())
       return failure(Code::not_found, store_->name(), "no log", "one that open_store_log() made",
                      "the folder was emptied: keep this copy, and see what the others have");
-    // Below a gap there is what an append left that was interrupted.
+    // An append that was interrupted beside a trim leaves a message below a gap.
     LogEnds all{numbers->back(), numbers->back()};
     for (auto n = numbers->rbegin() + 1; n != numbers->rend() && *n + 1 == all.first; ++n)
       all.first = *n;

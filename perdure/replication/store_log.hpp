@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A log in a store: each message is an object, which is made only if there is none of its name. In a
-// folder that several processes of one machine see, it serves tests and copies on that machine; in
-// an object store it is a complete, slow log.
+// A log in a store: each message is an object, which is made only if there is none of its name. In
+// a folder that several processes of one machine see, it serves tests and copies on that machine;
+// in an object store it is a complete, slow log.
 // Thread safety: any thread may make all calls.
 #pragma once
 

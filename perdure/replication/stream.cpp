@@ -55,14 +55,15 @@ Result<Stream::Verdict> Stream::judge(const Message& message, Frame& frame) cons
                                                  " whose check or predecessor is another one");
 }
 
-void Stream::pass(const Frame& frame, Verdict verdict) {
+void Stream::pass_void() {
   ++place_.sequence;
-  if (verdict == Verdict::is_void) {
-    ++voids_;
-    return;
-  }
-  place_.term = frame.header.term;
-  place_.end = {frame.header.last, frame.header.unix_ns, frame.header.chain};
+  ++voids_;
+}
+
+// The frame that was under way is in the log.
+void Stream::pass_own() {
+  place_ = {header_.sequence, header_.term, after_};
+  message_.clear();
 }
 
 Status Stream::read(const OnFrame& f) {
@@ -74,12 +75,14 @@ Status Stream::read(const OnFrame& f) {
       Frame frame{};
       auto verdict = judge(message, frame);
       if (!verdict) return verdict.status();
-      if (*verdict == Verdict::counts) {
-        const backup::FrameHeader& h = frame.header;
-        const StreamPlace after{message.sequence, h.term, {h.last, h.unix_ns, h.chain}};
-        if (Status s = f(frame, after); !s.ok()) return s;
+      if (*verdict == Verdict::is_void) {
+        pass_void();
+        continue;
       }
-      pass(frame, *verdict);
+      const backup::FrameHeader& h = frame.header;
+      const StreamPlace after{message.sequence, h.term, {h.last, h.unix_ns, h.chain}};
+      if (Status s = f(frame, after); !s.ok()) return s;
+      place_ = after;
     }
   }
 }
@@ -101,10 +104,11 @@ Result<Stream::Claim> Stream::claim(std::string_view about, const OnFrame& f) {
   make_message();
   AppendAnswer answer = log_->append(place_.sequence + 1, message_.data(), message_.size());
   why_ = std::move(answer.why);
-  message_.clear();
-  if (answer.outcome == Append::refused) return Claim::lost;
-  if (answer.outcome == Append::unknown) return Claim::unknown;
-  place_ = {place_.sequence + 1, header_.term, after_};
+  if (answer.outcome != Append::done) {
+    message_.clear();
+    return answer.outcome == Append::refused ? Claim::lost : Claim::unknown;
+  }
+  pass_own();
   primary_ = true;
   return Claim::primary;
 }
@@ -139,8 +143,7 @@ Result<Stream::State> Stream::settle() {
     AppendAnswer answer = log_->append(place_.sequence + 1, message_.data(), message_.size());
     why_ = std::move(answer.why);
     if (answer.outcome == Append::done) {
-      place_ = {place_.sequence + 1, header_.term, after_};
-      message_.clear();
+      pass_own();
       return State::in_log;
     }
     asks_ = true;
@@ -162,7 +165,7 @@ Result<Stream::State> Stream::look() {
     auto verdict = judge(messages->front(), frame);
     if (!verdict) return verdict.status();
     if (*verdict == Verdict::is_void) {
-      pass(frame, *verdict);
+      pass_void();
       make_message();
       continue;
     }
@@ -176,8 +179,7 @@ Result<Stream::State> Stream::look() {
     if (frame.header.chain != after_.chain)
       return strange(messages->front().sequence,
                      "a frame of this copy's term that it did not make");
-    pass(frame, *verdict);
-    message_.clear();
+    pass_own();
     return State::in_log;
   }
 }

@@ -6,19 +6,20 @@
 //   STREAM-1 One frame of a writer is under way at a time, and no other is made before it is known
 //            to be in the log, or never to get there. So transactions are acknowledged in order.
 //   STREAM-2 A frame counts if it chains to the last one that counted and has that one's term, or
-//            is a TERM frame of a higher term. A frame of an older term that does not count is void:
-//            its writer did not know of the new term. Any other frame means that the log has lost
-//            or changed something, and nobody goes on behind it.
-//   STREAM-3 To write, a copy reads the log to its end and appends a TERM frame right there. If that
-//            is appended, the copy is the primary of a new term, with exactly the history that it
-//            has read; no frame of an older term counts from there on. No clock is involved.
+//            is a TERM frame of a higher term. A frame of an older term that does not count is
+//            void: its writer did not know of the new term. Any other frame means that the log has
+//            lost or changed something, and no copy reads past it.
+//   STREAM-3 To write, a copy reads the log to its end and appends a TERM frame right there. If
+//            that is appended, the copy is the primary of a new term, with exactly the history that
+//            it has read; no frame of an older term counts from there on. No clock is involved.
 //   STREAM-4 A frame whose append had no answer is in the log if it is found at its place. If the
 //            place is free, the same bytes are appended to the same place again.
 //   STREAM-5 A primary makes its place behind its TERM frame durable before its first transaction.
 //            A copy that reads another one's TERM frame makes the place behind it durable before it
 //            applies what follows. So it is known of each transaction that a copy has above its
-//            durable place, also after a crash, whether it is the copy's own. An own one that is not
-//            in the log before another one's TERM frame never gets there: the copy has diverged.
+//            durable place, also after a crash, whether it is the copy's own. An own one that is
+//            not in the log before another one's TERM frame never gets there: the copy has
+//            diverged.
 // STREAM-5 is the duty of who uses a Stream.
 // tests/models/replicated.pml is a model of these rules.
 // Thread safety: an object belongs to one thread at a time.
@@ -63,9 +64,9 @@ class Stream {
     lost,     ///< another one has appended first: read on
     unknown   ///< no answer; a later claim is right, whatever has come of this one
   };
-  /// STREAM-3: reads to the end and appends a TERM frame with the text `about` (who, where, why; for
-  /// people). Nothing of an earlier append is under way for this object afterwards. Errors: those of
-  /// read().
+  /// STREAM-3: reads to the end and appends a TERM frame with the text `about` (who, where, why;
+  /// for people). Nothing of an earlier append is under way for this object afterwards. Errors:
+  /// those of read().
   Result<Claim> claim(std::string_view about, const OnFrame& f);
 
   /// What is known of a frame.
@@ -75,8 +76,8 @@ class Stream {
     deposed     ///< another term has begun, and the frame never counts
   };
   /// Appends a frame: `header` has kind, last, transactions, data_bytes and unix_ns. Only a primary
-  /// appends, while nothing is under way. A message of more than LogTraits::largest bytes never gets
-  /// there: the caller makes frames that fit. Errors: those of read(). Throws std::bad_alloc.
+  /// appends, while nothing is under way. A message of more than LogTraits::largest bytes never
+  /// gets there: the caller makes frames that fit. Errors: those of read(). Throws std::bad_alloc.
   Result<State> append(backup::FrameHeader header, const void* payload, std::uint64_t bytes);
   /// Asks what has come of the frame that is under way, and appends it again if it is not in the
   /// log. why() says what is in the way. Errors: those of read(); the frame stays under way.
@@ -91,7 +92,8 @@ class Stream {
  private:
   enum class Verdict : std::uint8_t { counts, is_void };
   Result<Verdict> judge(const Message& message, backup::Frame& frame) const;
-  void pass(const backup::Frame& frame, Verdict verdict);
+  void pass_void();
+  void pass_own();
   void make_message();
   Result<State> look();
   [[nodiscard]] Status strange(std::uint64_t sequence, const std::string& what) const;

@@ -29,8 +29,10 @@ class FailingStore final : public backup::Store {
   explicit FailingStore(const std::string& folder)
       : inner_(backup::open_folder(folder, true).value()) {}
   Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) override {
-    if (fails || (fails_chunks && name.starts_with("chunk")))
+    if (fails || (fails_chunks && name.starts_with("chunk"))) {
+      ++refused;
       return failure(Code::full, "the test's store", "no space");
+    }
     auto made = inner_->put(name, bytes, n);
     if (lies > 0 && lies-- > 0) return failure(Code::io, "the test's store", "no answer");
     return made;
@@ -44,7 +46,8 @@ class FailingStore final : public backup::Store {
   Result<std::shared_ptr<void>> lock(Use use) override { return inner_->lock(use); }
   [[nodiscard]] const std::string& name() const noexcept override { return inner_->name(); }
   std::atomic<bool> fails{false}, fails_chunks{false};
-  std::atomic<int> lies{0};  ///< how many puts return an error though they make the object
+  std::atomic<int> refused{0};  ///< puts, so far
+  std::atomic<int> lies{0};     ///< how many puts return an error though they make the object
 
  private:
   std::shared_ptr<backup::Store> inner_;
@@ -435,8 +438,8 @@ TEST_P(Archives, ABacklogIsWrittenWhole) {
       std::uint64_t last = 0;
       for (int i = 0; i < 400; ++i) last = program.step(pool);
       // Until it has tried again, with as much as it keeps.
-      while (pool.archive().problem.empty()) std::this_thread::sleep_for(milliseconds(1));
-      std::this_thread::sleep_for(milliseconds(250));
+      for (const int before = store->refused; store->refused < before + 2;)
+        std::this_thread::sleep_for(milliseconds(1));
       for (int i = 0; i < 400; ++i) last = program.step(pool);
       store->fails = false;
       if (how == 0) {

@@ -72,4 +72,12 @@ std::uint64_t trim_all(P& pool) {
   return bytes;
 }
 
+/// The pool of `rig`, which is closed, as a power cut leaves it, opened again.
+inline Rig<Blocks> opened_again(Rig<Blocks>& rig, const EngineInfo& engine, Shape shape) {
+  const auto image = rig.medium->durable_image();
+  shape.data_bytes = image.size() - shape.medium().log_bytes;
+  { auto gone = std::move(rig.pool); }
+  return open_rig<Blocks>(engine, shape, image);
+}
+
 }  // namespace perdure::test

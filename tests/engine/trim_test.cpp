@@ -59,11 +59,7 @@ TEST_P(Trims, GiveBackWhatIsFreeAndItIsUsedAgain) {
   EXPECT_GT(trim_all(pool), 0U);
   EXPECT_TRUE(pool.close().clean);
 
-  Shape again = shape;
-  const auto image = rig.medium->durable_image();
-  again.data_bytes = image.size() - shape.medium().log_bytes;
-  { auto gone = std::move(rig.pool); }
-  auto second = open_rig<Blocks>(GetParam(), again, image);
+  auto second = opened_again(rig, GetParam(), shape);
   expect_sound(second.pool);
   // Empty spans of an earlier session are found, too.
   for (std::size_t i = 1; i < slots; i += 2)

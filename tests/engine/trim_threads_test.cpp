@@ -57,7 +57,8 @@ void TrimThreads::run(std::uint64_t max_resident) {
     }
     std::mt19937_64 random(static_cast<std::uint64_t>(t));
     // On a busy machine, each trim may have lost its chunks until now, or none has come to its end.
-    // After `each` rounds nothing is allocated, so no transaction needs the chunks of the next trim.
+    // After `each` rounds nothing is allocated, so no transaction needs the chunks of the next
+    // trim.
     for (unsigned i = 0; i < each || given == 0; ++i) {
       const std::size_t at = random() % slots;
       const std::uint64_t bytes = random_size(random), stamp = random() % 1000000 + 1;
@@ -89,11 +90,7 @@ void TrimThreads::run(std::uint64_t max_resident) {
   const CheckReport check = pool.check();
   EXPECT_TRUE(check.ok()) << check.problems.front();
   EXPECT_TRUE(pool.close().clean);
-  Shape again = shape;
-  const auto image = rig.medium->durable_image();
-  again.data_bytes = image.size() - shape.medium().log_bytes;
-  { auto gone = std::move(rig.pool); }
-  auto second = open_rig<Blocks>(GetParam(), again, image);
+  auto second = opened_again(rig, GetParam(), shape);
   second.pool.view([&](auto& tx, const Blocks& r) {
     for (const Slot& s : r.slot) EXPECT_TRUE(sound(tx, s));
   });

@@ -63,8 +63,8 @@ CXX_DOOR, C_DOOR = FRONT_DOORS = ("perdure.hpp", "perdure.h")
 
 BEGIN, END = "<!-- layers:begin -->", "<!-- layers:end -->"
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
-SOURCE_FOLDERS = ("perdure", "papers", "testing", "nats", "sqlite", "tools", "bench", "tests", "examples",
-                  "cmake", "packaging")
+SOURCE_FOLDERS = ("perdure", "papers", "testing", "nats", "sqlite", "tools", "bench", "tests",
+                  "examples", "cmake", "packaging")
 NOT_KEPT = {"__pycache__", "build", "CMakeUserPresets.json"}  # what tools leave (.gitignore)
 SOURCE_SUFFIXES = (".hpp", ".h", ".cpp", ".c", ".py", ".sh", ".cmake", ".in")
 # The calls that make a descriptor, and the one file that may contain them (FD-1).

@@ -58,8 +58,8 @@ EXPLAINED = {
         " one thread; the table's mutant of the same fence is explained so, too"
     ),
     "checksum-forget-flushes": (
-        "only a chunk that is trimmed, and used again after a power cut, needs it, and the explorer's"
-        " programs don't trim pools with checksums; a mutant of the table stands for it"
+        "only a chunk that is trimmed, and used again after a power cut, needs it, and the"
+        " explorer's programs don't trim pools with checksums; a mutant of the table stands for it"
     ),
     "wrap-id-fence": (
         "only a bucket that another thread begins again needs it, and the explorer's programs have"

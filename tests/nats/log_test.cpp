@@ -25,7 +25,7 @@ using replication::Stream;
 
 constexpr std::uint8_t pool_uuid[16] = {4, 2};
 
-// A cluster needs some seconds to choose its leaders.
+// A cluster answers when it has chosen its leaders: an election takes 4 to 9 s.
 std::shared_ptr<LogService> open(const LogOptions& options) {
   for (int i = 0;; ++i) {
     auto log = open_log(options);
@@ -120,8 +120,8 @@ TEST(NatsLog, AServerThatIsKilledKeepsWhatItAcknowledged) {
     EXPECT_EQ((*all)[i - 1].bytes.size(), std::to_string(i).size()) << i;
 }
 
-/// A primary and a reader that takes over, over three servers, each of which is killed or stopped in
-/// turn: what was acknowledged is there, once, in order.
+// A primary and a reader that takes over, over three servers, each of which is killed or stopped in
+// turn: what was acknowledged is there, once, in order.
 TEST(NatsLog, OfThreeServersOneMayBeGone) {
   Servers servers(3);
   LogOptions options{servers.urls(), "shop", 3, 2s};

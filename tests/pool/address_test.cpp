@@ -11,8 +11,8 @@ namespace perdure::pool {
 namespace {
 
 // A raised pool keeps its address, so the last address that is chosen has room behind it, too.
-// ThreadSanitizer leaves few addresses, and AddressSanitizer's allocator is behind them: there, some
-// of these pools are near the end.
+// ThreadSanitizer leaves few addresses, and AddressSanitizer's allocator is behind them: there,
+// some of these pools are near the end.
 TEST(AddressRange, EachChosenOneHasRoomBehindIt) {
   for (std::uint64_t i = 0; i < 4096; ++i) {
     std::uint8_t uuid[16] = {};

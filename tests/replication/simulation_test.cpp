@@ -155,7 +155,7 @@ class Copy {
   const std::shared_ptr<LogService> log_;
   Counts& counts_;
   History local_;          // what it has
-  std::size_t known_ = 0;  // so many of them are known to be in the log
+  std::size_t known_ = 0;  // local_[0, known_) is known to be in the log
   struct Durable {
     StreamPlace place;
     std::size_t known = 0;

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/replication/log_service.hpp"
+
+namespace perdure::replication {
+
+Result<bool> at_end(const LogEnds& ends, std::uint64_t from, const std::string& name) {
+  if (from == ends.last + 1) return true;
+  if (from < ends.first)
+    return failure(Code::expired, name,
+                   "no message " + std::to_string(from) + ": the log begins with " +
+                       std::to_string(ends.first),
+                   {}, "make this copy anew from a backup");
+  if (from <= ends.last) return false;
+  return failure(Code::not_found, name, "a log that ends with message " + std::to_string(ends.last),
+                 "message " + std::to_string(from - 1) + ", which was there",
+                 "the log has lost its end: keep this copy, and see what the others have");
+}
+
+}  // namespace perdure::replication
