@@ -288,10 +288,10 @@ Status Archive::seal() {
       return failure(Code::exists, store_->name() + "/" + name, "another file of that name",
                      "none, or the same", "name another folder for this pool's archive");
   }
-  stored_ = sealing_->name.last;
   // ARCHIVE-2
   // mutant: archive-floor-after-segment
-  if (floor_ != nullptr) log_->floors().raise(*floor_, stored_);
+  if (floor_ != nullptr) log_->floors().raise(*floor_, sealing_->name.last);
+  stored_ = sealing_->name.last;
   ++files_;
   bytes_ += bytes.size();
   sealing_.reset();

@@ -61,6 +61,7 @@ PROGRAMS = {
     "stream": ("replication_stream_test", [*GTEST]),
     "store_log": ("replication_store_log_test", [*GTEST]),
     "archive": ("backup_archive_test", [*GTEST]),
+    "archive_order": ("backup_order_test", [*GTEST]),
     "archive_killed": ("backup_kill_test", [*GTEST]),
     "restore": ("backup_restore_test", [*GTEST]),
     "events": ("events_test", [*GTEST]),

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "perdure/engine/follow/follower.hpp"
+#include "perdure/pool/open_pool.hpp"
 #include "tests/readers/bank.hpp"
 #include "tests/readers/process.hpp"
 #include "tests/support/comes.hpp"
@@ -311,6 +312,46 @@ TEST_P(Readers, FollowsThroughATrim) {
       const CheckReport report = pool.check();
       EXPECT_TRUE(report.ok()) << report.problems.front();
     }
+  }
+}
+
+// READER-2: whoever opens the pool says so before recovery may change the data region.
+TEST_P(Readers, AStateThatIsHeldEndsWithAnOpening) {
+  {
+    const auto writer = this->writer();
+    ASSERT_EQ(0U, writer->ask(open_it));
+    (void)writer->ask(step);
+    ASSERT_EQ(0U, writer->ask(close_it));
+  }
+  auto pool = reader();
+  const Snapshot<Bank> held = pool.snapshot();
+  const auto read = [&] {
+    std::uint64_t changes = 0;
+    std::string wrong;
+    held.view([&](rtx& tx, const Bank& bank) { wrong = test::wrong_with(tx, bank, changes); });
+    EXPECT_EQ("", wrong);
+    EXPECT_EQ(1U, changes);
+  };
+  read();
+  Process opening([this](Line& line) {
+    pool::OpenFile how;
+    how.path = path_;
+    how.create = false;
+    how.medium = GetParam().medium;
+    pool::Identity who;
+    who.engine_any = who.layout_any = true;
+    auto file = pool::OpenPool::open(how, who).value();
+    for (std::uint64_t n = 0; line.receive(n);) {
+      file->hold_readers().or_throw();
+      line.send(0);
+    }
+  });
+  ASSERT_EQ(0U, opening.ask(0));
+  try {
+    read();
+    FAIL() << "it was read while the data region may change";
+  } catch (const error& e) {
+    EXPECT_EQ(Code::expired, e.code()) << e.what();
   }
 }
 

@@ -13,7 +13,7 @@ BACKUP = (
     Mutant(
         "the archive takes durable transactions only (ARCHIVE-1)",
         {"archive-durable-only": instead("~std::uint64_t{0}")},
-        by="archive",
+        by="archive_order",
     ),
     Mutant(
         "a flush archives what there was no room for, too",
@@ -38,7 +38,7 @@ BACKUP = (
     Mutant(
         "the archive's floor follows the segment (ARCHIVE-2)",
         {"archive-floor-after-segment": also_here("archive-floor-before-segment")},
-        by="archive_killed",
+        by="archive_order",
     ),
     Mutant(
         "an opening archives what the log has (ARCHIVE-2)",

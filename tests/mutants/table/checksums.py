@@ -28,6 +28,7 @@ CHECKSUMS = (
     Mutant(
         "recovery keeps the checksums of bitmaps that it leaves alone (CHECKSUM-2)",
         {"checksum-recovery-notes-bitmaps": leave_out()},
+        by="checksums_places",
     ),
     Mutant(
         "a checkpoint subtracts the terms of the old words",
