@@ -122,7 +122,7 @@ class Environment {
   Environment(const std::string& path, bool sync) {
     check(mdb_env_create(&env_), "create");
     try {
-      check(mdb_env_set_mapsize(env_, std::size_t{8} << 30), "mapsize");
+      check(mdb_env_set_mapsize(env_, std::size_t{64} << 30), "mapsize");
       check(mdb_env_set_maxreaders(env_, 256), "maxreaders");
       check(mdb_env_set_maxdbs(env_, 16), "maxdbs");
       check(mdb_env_open(env_, path.c_str(),
