@@ -115,7 +115,7 @@ class Cursor {
   MDB_val key_{}, value_{};
 };
 
-/// An environment in one file, of up to 8 GiB. `sync`: a commit is durable when it returns, which
+/// An environment in one file, of up to 64 GiB. `sync`: a commit is durable when it returns, which
 /// is LMDB's default; otherwise MDB_NOSYNC, and the destructor makes all commits durable.
 class Environment {
  public:
