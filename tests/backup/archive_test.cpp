@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "perdure/backup/store.hpp"
+#include "tests/backup/failing_store.hpp"
 #include "tests/backup/history.hpp"
 
 namespace perdure::test {
@@ -22,36 +23,6 @@ using std::chrono::milliseconds;
 std::vector<EngineInfo> with_snapshots() {
   return engines_that([](const EngineInfo& e) { return e.has_snapshots; });
 }
-
-// A folder whose writes can be made to fail.
-class FailingStore final : public backup::Store {
- public:
-  explicit FailingStore(const std::string& folder)
-      : inner_(backup::open_folder(folder, true).value()) {}
-  Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) override {
-    if (fails || (fails_chunks && name.starts_with("chunk"))) {
-      ++refused;
-      return failure(Code::full, "the test's store", "no space");
-    }
-    auto made = inner_->put(name, bytes, n);
-    if (lies > 0 && lies-- > 0) return failure(Code::io, "the test's store", "no answer");
-    return made;
-  }
-  Result<std::vector<std::byte>> get(const std::string& name) override { return inner_->get(name); }
-  Result<bool> has(const std::string& name) override { return inner_->has(name); }
-  Result<std::vector<std::string>> list(std::string_view prefix) override {
-    return inner_->list(prefix);
-  }
-  Status remove(const std::string& name) override { return inner_->remove(name); }
-  Result<std::shared_ptr<void>> lock(Use use) override { return inner_->lock(use); }
-  [[nodiscard]] const std::string& name() const noexcept override { return inner_->name(); }
-  std::atomic<bool> fails{false}, fails_chunks{false};
-  std::atomic<int> refused{0};  ///< puts, so far
-  std::atomic<int> lies{0};     ///< how many puts return an error though they make the object
-
- private:
-  std::shared_ptr<backup::Store> inner_;
-};
 
 class Archives : public EngineTest {
  protected:

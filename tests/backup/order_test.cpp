@@ -12,6 +12,7 @@
 #include "perdure/backup/archive.hpp"
 #include "perdure/log/record_writer.hpp"
 #include "perdure/log/ring.hpp"
+#include "tests/backup/failing_store.hpp"
 #include "tests/pool/pool_test.hpp"
 
 namespace perdure::backup {
@@ -54,28 +55,6 @@ class TestLog final : public engine::FollowedLog {
   log::RecordWriter writers_[2];
 };
 
-// A folder whose writes fail while the test says so.
-class FullStore final : public Store {
- public:
-  explicit FullStore(const std::string& folder) : inner_(open_folder(folder, true).value()) {}
-  Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) override {
-    if (full) return failure(Code::full, "the test's store", "no space");
-    return inner_->put(name, bytes, n);
-  }
-  Result<std::vector<std::byte>> get(const std::string& name) override { return inner_->get(name); }
-  Result<bool> has(const std::string& name) override { return inner_->has(name); }
-  Result<std::vector<std::string>> list(std::string_view prefix) override {
-    return inner_->list(prefix);
-  }
-  Status remove(const std::string& name) override { return inner_->remove(name); }
-  Result<std::shared_ptr<void>> lock(Use use) override { return inner_->lock(use); }
-  [[nodiscard]] const std::string& name() const noexcept override { return inner_->name(); }
-  std::atomic<bool> full{false};
-
- private:
-  std::shared_ptr<Store> inner_;
-};
-
 class ArchiveOrder : public ::testing::Test {
  protected:
   ArchiveOrder() {
@@ -111,7 +90,8 @@ class ArchiveOrder : public ::testing::Test {
     return ids;
   }
   Scratch scratch_;
-  std::shared_ptr<FullStore> store_ = std::make_shared<FullStore>(scratch_.path("archive"));
+  std::shared_ptr<test::FailingStore> store_ =
+      std::make_shared<test::FailingStore>(scratch_.path("archive"));
   std::unique_ptr<pool::OpenPool> file_;
   std::unique_ptr<TestLog> log_;
   std::unique_ptr<Archive> archive_;
@@ -132,11 +112,11 @@ TEST_F(ArchiveOrder, TakesWhatIsDurableInTheOrderOfIds) {
 // ARCHIVE-2: the log keeps what the store does not have.
 TEST_F(ArchiveOrder, TheLogKeepsWhatTheStoreLacks) {
   log_->append(0, 1);
-  store_->full = true;
+  store_->fails = true;
   log_->durable = 1;
   EXPECT_EQ(Code::full, archive_->flush(1).code());
   EXPECT_EQ(0U, log_->floors().lowest());
-  store_->full = false;
+  store_->fails = false;
   ASSERT_TRUE(archive_->flush(1).ok());
   EXPECT_EQ(1U, log_->floors().lowest());
 }
