@@ -49,9 +49,6 @@ class PerdureStore final : public Store {
     perdure::Options o;
     o.read_only = !writes;
     o.medium = "file";
-    // The disk may be so busy with a checkpoint that a reader waits longer for the log than the
-    // default allows.
-    o.readers.writer_patience = std::chrono::seconds(1);
     return o;
   }
   perdure::Pool<Rows> pool_;

@@ -15,7 +15,7 @@ from .stats import spread
 SYSTEMS = ["perdure", "lmdb", "sqlite"]
 CELLS = ["alone", "scan", "backup", "staleness"]
 DESCRIBED = {
-    "perdure": "durable, medium file, writer_patience 1 s; the reader: a snapshot of a pool opened read_only",
+    "perdure": "durable, medium file; the reader: a snapshot of a pool opened read_only",
     "lmdb": "a durable commit for each row; the reader: one read transaction",
     "sqlite": "WAL, synchronous=full; the reader: one read transaction; the backup: vacuum into",
 }

@@ -67,7 +67,6 @@ class ArchiveOrder : public ::testing::Test {
     log_ = std::make_unique<TestLog>(*file_);
     EXPECT_TRUE(archive_->start(*log_, *file_).ok());
   }
-  ~ArchiveOrder() override { archive_.reset(); }
   // The ids of all transactions in the store, in order.
   [[nodiscard]] std::vector<std::uint64_t> archived() const {
     std::vector<std::uint64_t> ids;
@@ -94,7 +93,7 @@ class ArchiveOrder : public ::testing::Test {
       std::make_shared<test::FailingStore>(scratch_.path("archive"));
   std::unique_ptr<pool::OpenPool> file_;
   std::unique_ptr<TestLog> log_;
-  std::unique_ptr<Archive> archive_;
+  std::unique_ptr<Archive> archive_;  // last: its thread uses the others
 };
 
 // ARCHIVE-1: transaction 2 is in its ring when the one before it is not yet in another.

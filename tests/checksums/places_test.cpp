@@ -238,8 +238,9 @@ TEST(ChecksumsPlace, APageThatChangesHasNone) {
   EXPECT_EQ(sums.computed(page), sums.load(page));
 }
 
-// CHECKSUM-2: a recovery was killed when it had freed a block, given the block's span to a large
-// object, and not stored the checksums. The next one finds both done, and the bitmap's page changed.
+// CHECKSUM-2: a recovery was killed when it had freed a block and given the block's span to a large
+// object, and had not stored the checksums. The next one finds both done, and the bitmap's page
+// changed.
 TEST(ChecksumsPlace, ARecoveryAfterAKilledOneKeepsThoseOfBitmaps) {
   Checksums c;
   c.h.checkpoint_id = 7;

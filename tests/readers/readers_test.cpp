@@ -315,7 +315,7 @@ TEST_P(Readers, FollowsThroughATrim) {
   }
 }
 
-// READER-2: whoever opens the pool says so before recovery may change the data region.
+// READER-2: an opening changes `sequence` before recovery may change the data region.
 TEST_P(Readers, AStateThatIsHeldEndsWithAnOpening) {
   {
     const auto writer = this->writer();
