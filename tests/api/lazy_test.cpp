@@ -279,8 +279,10 @@ TEST_P(Lazy, TwoPoolsHaveStepsOfTheirOwn) {
   fill();
   const std::string other = scratch.path("other");
   {
-    auto pool = Pool<v1::Root>::open(other, options(false));
-    pool.update([](auto& tx, v1::Root& r) { r.users.insert(tx, user(3)); });
+    // It is created beside the other one, so they differ in their addresses.
+    const auto pool = Pool<v1::Root>::open(path, options(false));
+    auto second = Pool<v1::Root>::open(other, options(false));
+    second.update([](auto& tx, v1::Root& r) { r.users.insert(tx, user(3)); });
   }
   auto pool = Pool<v2::Root>::open(path, options(true));
   Options o = options(true);
