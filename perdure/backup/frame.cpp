@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "perdure/base/room.hpp"
+
 namespace perdure::backup {
 namespace {
 
@@ -43,7 +45,7 @@ void append_frame(std::vector<std::byte>& to, FrameHeader header, const void* pa
   header.chain = chain_of(end.chain, header, payload);
   const auto* const first = reinterpret_cast<const std::byte*>(&header);
   const auto* const entries = static_cast<const std::byte*>(payload);
-  to.reserve(to.size() + sizeof header + payload_bytes);
+  base::make_room(to, sizeof header + payload_bytes);
   to.insert(to.end(), first, first + sizeof header);
   to.insert(to.end(), entries, entries + payload_bytes);
   end = {header.last, header.unix_ns, header.chain};
@@ -119,7 +121,7 @@ Status each_frame(const std::byte* bytes, std::uint64_t n, const std::string& na
 void EntryGatherer::add(const log::RecordView& record) {
   const std::uint64_t* const from = record.words + log::header_words;
   const std::uint64_t n = record.payload_words();
-  words_.reserve(words_.size() + n + 2);
+  base::make_room(words_, n + 2);
   words_.insert(words_.end(), from, from + n);
   // In a group each transaction but one, or each, is closed already.
   std::uint64_t ended = 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "perdure/base/room.hpp"
 #include "perdure/engine/follow/log_durable.hpp"
 #include "perdure/engine/follow/ring_copy.hpp"
 #include "perdure/log/record_merge.hpp"
@@ -19,6 +20,9 @@ using std::chrono::milliseconds;
 
 // How often the thread reads ahead, and for how long after the last view.
 constexpr std::chrono::microseconds read_ahead_nap(1000);
+// After so many, or so few pages, the position is shown anew: the writer may wait for it.
+constexpr int records_at_once = 128;
+constexpr std::uint64_t pages_at_once = 1024;
 constexpr milliseconds awake_for(100);
 // How long new views wait for those that are open, so that the state can move on.
 constexpr milliseconds short_patience(2);
@@ -211,7 +215,7 @@ Status Follower::take(const log::RecordView& r) {
     // attachment. What is kept is whole, or nothing.
     bool kept = (pending_.words.size() + words) * 8 <= options_.memory;
     if (kept) try {
-        pending_.records.reserve(pending_.records.size() + 1);
+        base::make_room(pending_.records, 1);
         const std::size_t at = pending_.words.size();
         pending_.words.insert(pending_.words.end(), payload, payload + words);
         pending_.records.push_back({at, words, r.id()});
@@ -228,11 +232,18 @@ Status Follower::take(const log::RecordView& r) {
 }
 
 Status Follower::read_ahead() {
+  for (bool more = true; more;)
+    if (Status s = read_some(more); !s.ok()) return s;
+  return {};
+}
+
+Status Follower::read_some(bool& more) {
+  more = false;
   if (!live_) return {};
   const std::uint64_t newest = limit();
   if (newest <= copied_) return {};
   log_.look();
-  for (;;) {
+  for (int records = 0; !more; more = ++records == records_at_once) {
     log::RecordView r;
     bool found = false;
     if (Status s = log_.next(copied_, newest, r, found); !s.ok()) return s;
@@ -293,8 +304,7 @@ void Follower::give_back() {
   const std::uint64_t up_to = std::min(file_.told().checkpoint_id.load(std::memory_order_acquire),
                                        applied_.load(std::memory_order_relaxed));
   if (!live_ || up_to <= given_back_) return;
-  given_back_ = up_to;
-  state_.give_back(up_to);
+  if (state_.give_back(up_to, pages_at_once)) given_back_ = up_to;
 }
 
 // ---- those who read -----------------------------------------------------------------------------
@@ -511,7 +521,7 @@ void Follower::work() {
       if (right() && live_) {
         // What fails here is found again, and reported, by the next one that moves on.
         // mutant: follower-copies-in-time-ahead
-        if (read_ahead().ok() && right()) {
+        for (bool more = true; more && read_some(more).ok() && right();) {
           good_until_.store(copied_, std::memory_order_release);
           show_position();
         }

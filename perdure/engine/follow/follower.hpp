@@ -164,7 +164,8 @@ class Follower {
   Status try_attach(Attempt& attempt);
   Status apply_live_log();
   Status apply_dead_log(const pool::Header& header);
-  Status read_ahead();
+  Status read_ahead();           // all that may be shown
+  Status read_some(bool& more);  // a part of it
   Status take(const log::RecordView& r);
   Status apply_ahead();
   Status make_records_durable();

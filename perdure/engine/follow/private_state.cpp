@@ -187,13 +187,15 @@ bool PrivateState::apply(const std::uint64_t* payload, std::uint64_t words, std:
   return target.right();
 }
 
-void PrivateState::give_back(std::uint64_t up_to) noexcept {
+bool PrivateState::give_back(std::uint64_t up_to, std::uint64_t most) noexcept {
   const auto done = std::partition(private_.begin(), private_.end(),
                                    [&](std::uint64_t page) { return last_[page] > up_to; });
   std::sort(done, private_.end());
-  for (auto i = done; i != private_.end();) {
+  const std::uint64_t all = static_cast<std::uint64_t>(private_.end() - done);
+  const auto end = done + static_cast<std::ptrdiff_t>(std::min(all, most));
+  for (auto i = done; i != end;) {
     auto j = i + 1;
-    while (j != private_.end() && *j == *(j - 1) + 1) ++j;
+    while (j != end && *j == *(j - 1) + 1) ++j;
     const std::uint64_t n = static_cast<std::uint64_t>(j - i);
     if (::madvise(file_.view() + *i * page_bytes, n * page_bytes, MADV_DONTNEED) == 0)
       std::fill(last_ + *i, last_ + *i + n, 0);
@@ -203,6 +205,7 @@ void PrivateState::give_back(std::uint64_t up_to) noexcept {
       std::remove_if(done, private_.end(), [&](std::uint64_t page) { return last_[page] == 0; }),
       private_.end());
   pages_.store(private_.size(), std::memory_order_relaxed);
+  return all <= most;
 }
 
 }  // namespace perdure::engine::follow

@@ -46,8 +46,9 @@ class PrivateState {
   /// made private: the state is not right then. `last`: as for prepare().
   [[nodiscard]] bool apply(const std::uint64_t* payload, std::uint64_t words, std::uint64_t last,
                            bool whole);
-  /// Gives pages back whose records' ids are at most `up_to` (FOLLOW-3).
-  void give_back(std::uint64_t up_to) noexcept;
+  /// Gives pages back whose records' ids are at most `up_to` (FOLLOW-3), `most` of them. Returns
+  /// whether none is left.
+  bool give_back(std::uint64_t up_to, std::uint64_t most) noexcept;
 
   /// Bytes of the pages that are private. Any thread.
   [[nodiscard]] std::uint64_t bytes() const noexcept {

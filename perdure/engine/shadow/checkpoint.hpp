@@ -42,6 +42,7 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/base/room.hpp"
 #include "perdure/base/status.hpp"
 #include "perdure/engine/shadow/reader_gate.hpp"
 #include "perdure/engine/shadow/resident.hpp"
@@ -117,7 +118,7 @@ class Checkpoint {
       // A line whose mark is taken must be copied, or X would pass what the data region lacks: no
       // allocation may fail between the two.
       auto& batches = in_directory_ ? directory_ : batches_;
-      batches.reserve(batches.size() + 1);
+      base::make_room(batches, 1);
       if (change_) change_->reserve(max_pages);
       Batch batch = std::exchange(spare_, {});
       batch.room_for_a_page();
