@@ -7,8 +7,12 @@
 // then fails with ENOSPC and every sync with EINVAL, in the kernel and not in a mock.
 #include "perdure/medium/file.hpp"
 
+#include <sys/mman.h>
+
 #include <atomic>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <thread>
 
 #include "scratch.hpp"
@@ -47,6 +51,19 @@ std::vector<int> descriptors_of(const std::string& path) {
   return found;
 }
 
+/// Whether the kernel is told that pages at `address` are read in no order ("rr" in smaps).
+bool read_in_no_order(const std::byte* address) {
+  std::ifstream smaps("/proc/self/smaps");
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  bool here = false;
+  for (std::string line; std::getline(smaps, line);) {
+    unsigned long long from = 0, to = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx ", &from, &to) == 2) here = from <= at && at < to;
+    if (here && line.starts_with("VmFlags:")) return line.find(" rr ") != std::string::npos;
+  }
+  return false;
+}
+
 void break_descriptors(const std::string& path) {
   const Descriptor full(::open("/dev/full", O_RDWR | O_CLOEXEC));
   ASSERT_TRUE(full);
@@ -71,6 +88,29 @@ class File : public ::testing::TestWithParam<bool> {
   std::string path = scratch.path();
   std::unique_ptr<Medium> m = open_medium(options(path, true, GetParam())).value();
 };
+
+// A checkpoint's stores must not meet folios that reading ahead has made large: each store might
+// have a whole one written back. Readers have mappings of their own, and are helped by it.
+TEST(FileMedium, WhatCheckpointsStoreToIsNotReadAhead) {
+  const Scratch scratch;
+  auto medium = open_medium(options(scratch.path(), true, true)).value();
+  EXPECT_TRUE(read_in_no_order(medium->at(log_size)));
+  ASSERT_TRUE(medium->grow(4 * MiB).ok());
+  EXPECT_TRUE(read_in_no_order(medium->at(log_size + 4 * MiB - 1)));
+  void* const view = ::mmap(nullptr, data_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(view, MAP_FAILED);
+  auto* const at = static_cast<std::byte*>(view);
+  for (const ViewKind kind : {ViewKind::shared, ViewKind::copy_on_write}) {
+    ASSERT_TRUE(medium->map_view(at, 0, data_size, kind).ok());
+    EXPECT_FALSE(read_in_no_order(at));
+  }
+  ::munmap(view, data_size);
+  medium.reset();
+  auto reads = options(scratch.path(), false, true);
+  reads.read_only = true;
+  medium = open_medium(reads).value();
+  EXPECT_FALSE(read_in_no_order(medium->at(log_size)));
+}
 
 TEST_P(File, says_whether_it_writes_directly) {
   const bool says_direct = m->describe().find("O_DIRECT") != std::string::npos;
