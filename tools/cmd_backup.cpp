@@ -13,6 +13,7 @@
 #include "perdure/api/snapshot.hpp"
 #include "perdure/backup/base.hpp"
 #include "perdure/backup/frame.hpp"
+#include "perdure/backup/places.hpp"
 #include "perdure/backup/tar_store.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/pool/state_chunks.hpp"
@@ -79,7 +80,7 @@ int run(App& app) {
     tar->finish().or_throw();
     return exit_ok;
   }
-  write(*backup::open_folder(folder, true).value());
+  write(*backup::open_place(folder, true).value());
   if (app.json) {
     print_json({{"pool", arguments.path},
                 {"folder", folder},

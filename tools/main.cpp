@@ -11,6 +11,9 @@
 #include "papers/papers.h"
 #include "tools/command.hpp"
 #include "tools/json.hpp"
+#ifdef PERDURE_TOOL_S3
+#include "s3/bucket.hpp"
+#endif
 
 namespace {
 
@@ -63,6 +66,9 @@ int main(int argc, char** argv) {
   add_doctor(app);
   add_stat(app);
   add_advise(app);
+#ifdef PERDURE_TOOL_S3
+  perdure::s3::enable();
+#endif
 #ifdef PERDURE_TOOL_SQLITE
   add_sqlite(app);
 #endif

@@ -48,14 +48,18 @@ double seconds_since(Clock::time_point from) {
 std::unique_ptr<Store> open(bool writes) {
   return stores.at(arguments.system)(arguments.folder, writes);
 }
-// All values have the same sum, so that a reader can tell a whole state from a mixture.
+// No two values are the same: a store may leave out a write that changes nothing. All have the same
+// sum, so that a reader can tell a whole state from a mixture.
 std::string value_of(std::uint64_t n) {
   std::string value(arguments.value_bytes, '\1');
-  const std::size_t half = value.size() / 2;
-  value[n % half] = '\2';
-  value[half + n / half % half] = '\0';
+  for (std::size_t i = 0; i < 8; ++i) {
+    const auto part = static_cast<unsigned char>(n >> (8 * i));
+    value[i] = static_cast<char>(part);
+    value[8 + i] = static_cast<char>(255 - part);
+  }
   return value;
 }
+std::uint64_t sum_of_a_value() { return arguments.value_bytes - 16 + std::uint64_t{8} * 255; }
 std::uint64_t bytes_in(const std::string& folder) {
   std::uint64_t bytes = 0;
   for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
@@ -132,7 +136,7 @@ void read_scans() {
   std::uint64_t scans = 0;
   Clock::time_point from;
   own->scan_in_one_transaction([&](std::uint64_t rows, std::uint64_t sum) {
-    if (rows != arguments.rows || sum != rows * arguments.value_bytes)
+    if (rows != arguments.rows || sum != rows * sum_of_a_value())
       throw std::runtime_error("a scan saw another state");
     if (scans++ == 0) {
       from = Clock::now();
@@ -262,6 +266,7 @@ int run() {
   constexpr std::uint64_t at_once = 1000;
   for (std::uint64_t from = 0; from < arguments.rows; from += at_once)
     store->load(from, std::min(from + at_once, arguments.rows), value_of);
+  next_write = arguments.rows;  // what was loaded has the numbers below
   write_one(*store);
   std::cout << Json{{"ready", true}}.dump() << std::endl;
   for (std::string cell; std::getline(std::cin, cell);) {
@@ -283,7 +288,9 @@ int main(int argc, char** argv) {
   app.add_option("--system", arguments.system, "perdure, lmdb or sqlite")->required();
   app.add_option("--dir", arguments.folder, "a new folder")->required();
   app.add_option("--rows", arguments.rows)->capture_default_str();
-  app.add_option("--value-bytes", arguments.value_bytes)->capture_default_str();
+  app.add_option("--value-bytes", arguments.value_bytes, "16 at least")
+      ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 30))
+      ->capture_default_str();
   app.add_option("--seconds", arguments.seconds, "of a scan; the others: at most 20 and 10")
       ->capture_default_str();
   std::string reads;

@@ -15,6 +15,7 @@
 #include "perdure/api/pool_base.hpp"
 #include "perdure/backup/archive.hpp"
 #include "perdure/backup/event_source.hpp"
+#include "perdure/backup/places.hpp"
 #include "perdure/base/descriptor.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/engine_base.hpp"
@@ -147,7 +148,7 @@ EventStream PoolBase::events(const EventOptions& options) {
   if (events_ == nullptr) events_ = std::make_shared<detail::PoolEvents>(*running_);
   std::shared_ptr<backup::Store> store;
   if (!options.archive.empty())
-    store = backup::open_folder(options.archive, false).value();
+    store = backup::open_place(options.archive, false).value();
   else if (backup::Archive* const archive = running_->archive(); archive != nullptr)
     store = archive->store();
   return EventStream(std::make_unique<EventStream::Source>(

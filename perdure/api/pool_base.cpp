@@ -16,6 +16,7 @@
 #include "perdure/backup/archive.hpp"
 #include "perdure/backup/base.hpp"
 #include "perdure/backup/frame.hpp"
+#include "perdure/backup/places.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/engine/follow/follower.hpp"
@@ -353,7 +354,7 @@ BackupReport PoolBase::back_up(engine::OpenSnapshot& snapshot, const std::string
                         "one of this pool", "call that pool's backup()"));
   std::shared_ptr<backup::Store> store;
   if (!folder.empty())
-    store = backup::open_folder(folder, true).value();
+    store = backup::open_place(folder, true).value();
   else if (backup::Archive* const archive = running_->archive(); archive != nullptr)
     store = archive->store();
   else

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "perdure/backup/base.hpp"
+#include "perdure/backup/places.hpp"
 #include "perdure/base/signals.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/pool/features.hpp"
@@ -26,7 +27,7 @@ Result<std::unique_ptr<Archive>> Archive::open(const ArchiveOptions& options,
   if (Status s = options.check(file.path()); !s.ok()) return s;
   std::shared_ptr<Store> store = options.store;
   if (store == nullptr) {
-    auto folder = open_folder(options.folder, true);
+    auto folder = open_place(options.folder, true);
     if (!folder) return folder.status();
     store = std::move(*folder);
   }

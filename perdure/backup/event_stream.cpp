@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "perdure/backup/event_source.hpp"
+#include "perdure/backup/places.hpp"
 #include "perdure/base/signals.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
@@ -89,7 +90,7 @@ class OthersLog final : public backup::EventLog {
 };
 
 std::shared_ptr<backup::Store> archive_of(const EventOptions& options) {
-  return options.archive.empty() ? nullptr : backup::open_folder(options.archive, false).value();
+  return options.archive.empty() ? nullptr : backup::open_place(options.archive, false).value();
 }
 
 }  // namespace

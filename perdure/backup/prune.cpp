@@ -5,6 +5,7 @@
 
 #include "perdure/backup/base.hpp"
 #include "perdure/backup/event_source.hpp"
+#include "perdure/backup/places.hpp"
 #include "perdure/backup/restore.hpp"
 #include "perdure/backup/segment.hpp"
 #include "perdure/base/thread_slot.hpp"
@@ -89,7 +90,7 @@ namespace perdure {
 
 PruneReport prune_backups(const std::string& folder, const RestorePoint& from, bool dry_run) {
   base::ensure_thread_slot().or_throw();
-  return backup::prune(*backup::open_folder(folder, false).value(), from, dry_run).value();
+  return backup::prune(*backup::open_place(folder, false).value(), from, dry_run).value();
 }
 
 }  // namespace perdure

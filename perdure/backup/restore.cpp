@@ -8,6 +8,7 @@
 
 #include "perdure/backup/base.hpp"
 #include "perdure/backup/history.hpp"
+#include "perdure/backup/places.hpp"
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/log/redo_team.hpp"
 #include "perdure/pool/allocation.hpp"
@@ -236,11 +237,11 @@ namespace perdure {
 RestoreReport restore(const std::string& folder, const std::string& path, const RestorePoint& to,
                       const RestoreProgress& progress) {
   base::ensure_thread_slot().or_throw();  // the new file's medium counts by thread
-  return backup::restore(*backup::open_folder(folder, false).value(), path, to, progress).value();
+  return backup::restore(*backup::open_place(folder, false).value(), path, to, progress).value();
 }
 
 VerifyReport verify_backups(const std::string& folder, const RestoreProgress& progress) {
-  return backup::verify(*backup::open_folder(folder, false).value(), progress).value();
+  return backup::verify(*backup::open_place(folder, false).value(), progress).value();
 }
 
 }  // namespace perdure

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Store: where an archive and its backups lie: named objects that are written once, whole, and
-// never changed. A folder is one (open_folder); other places can be added by a class of this type.
+// never changed. A folder is one (open_folder); places.hpp has others, and a program's own class is
+// one.
 // Thread safety: any thread may make all calls; a Batch belongs to one thread.
 #pragma once
 
@@ -26,13 +27,14 @@ class Store {
   /// Makes the object durably, whole, unless there is one of that name, which is durable then.
   /// Returns whether it made it. When it returns an error, the object may be there, whole, or not.
   virtual Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) = 0;
-  /// Many objects that get their names together. What has none yet is dropped with the batch.
+  /// Many objects that are made together, in any order. What has no name yet is dropped with the
+  /// batch.
   class Batch {
    public:
     virtual ~Batch() = default;
     virtual Status put(const std::string& name, const void* bytes, std::uint64_t n) = 0;
-    /// When this returns ok, the objects are there, durably, and named in the order in which they
-    /// were put; and so are those that others had made before.
+    /// When this returns ok, the objects are there, durably; and so are those that others had made
+    /// before.
     virtual Status flush() = 0;
   };
   virtual std::unique_ptr<Batch> batch();

@@ -153,8 +153,8 @@ Result<AddressRange> AddressRange::choose(const std::uint8_t (&uuid)[16], std::u
   const std::uint64_t slot = std::max(smallest_slot, std::bit_ceil(bytes));
   // All that can be chosen and no more: an index beyond would wrap around to the first slots, and
   // pools would meet there.
-  const std::uint64_t slots = std::min((range_end - range_begin) / slot,
-                                       (chosen_end - range_begin + slot - 1) / slot);
+  const std::uint64_t slots =
+      std::min((range_end - range_begin) / slot, (chosen_end - range_begin + slot - 1) / slot);
   if (slots == 0) {
     return failure(Code::invalid, path, "a max_size of " + std::to_string(bytes) + " bytes",
                    "at most " + std::to_string(std::bit_floor(range_end - range_begin)),

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/backup/store_contract.hpp"
 #include "tests/pool/pool_test.hpp"
 
 namespace perdure::backup {
@@ -18,31 +19,12 @@ namespace {
 
 using pool::testing::Scratch;
 
-std::string text_of(Store& store, const std::string& name) {
-  const auto bytes = store.get(name).value();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 TEST(Store, ObjectsAreWrittenOnce) {
   const Scratch scratch;
   const std::string path = scratch.path("store");
   EXPECT_EQ(Code::not_found, open_folder(path, false).code());
   const auto store = open_folder(path, true).value();
-  EXPECT_TRUE(store->put("one", "abc", 3).value());
-  EXPECT_FALSE(store->put("one", "xyz", 3).value());
-  EXPECT_EQ("abc", text_of(*store, "one"));
-  EXPECT_TRUE(store->put("chunk/ab/two", "de", 2).value());
-  EXPECT_TRUE(store->put("empty", "", 0).value());
-  EXPECT_EQ("", text_of(*store, "empty"));
-  EXPECT_TRUE(store->has("chunk/ab/two").value());
-  EXPECT_FALSE(store->has("chunk/ab/three").value());
-  EXPECT_EQ(Code::not_found, store->get("three").code());
-  EXPECT_EQ((std::vector<std::string>{"chunk/ab/two", "empty", "one"}), store->list("").value());
-  EXPECT_EQ((std::vector<std::string>{"chunk/ab/two"}), store->list("chunk/").value());
-  EXPECT_EQ((std::vector<std::string>{"one"}), store->list("o").value());
-  EXPECT_TRUE(store->remove("one").ok());
-  EXPECT_TRUE(store->remove("one").ok());
-  EXPECT_FALSE(store->has("one").value());
+  test::expect_written_once(*store);
   std::ofstream(scratch.path("file")) << "x";
   EXPECT_EQ(Code::invalid, open_folder(scratch.path("file"), true).code());
 }
@@ -56,32 +38,14 @@ TEST(Store, ManyAtOnceHaveTheirNamesAfterTheFlush) {
   EXPECT_TRUE(store->list("").value().empty());
   ASSERT_TRUE(batch->flush().ok());
   EXPECT_EQ((std::vector<std::string>{"a/one", "a/two"}), store->list("").value());
-  EXPECT_EQ("2", text_of(*store, "a/two"));
+  EXPECT_EQ("2", test::text_of(*store, "a/two"));
 }
 
 TEST(Store, OneWriterOfTheLog) {
   const Scratch scratch;
   const auto store = open_folder(scratch.path("store"), true).value();
   const auto other = open_folder(scratch.path("store"), false).value();
-  {
-    const auto lock = store->lock(Store::Use::log).value();
-    EXPECT_EQ(Code::busy, other->lock(Store::Use::log).code());
-  }
-  EXPECT_TRUE(other->lock(Store::Use::log).ok());
-  {
-    const auto alone = store->lock(Store::Use::chunks_alone).value();
-    EXPECT_EQ(Code::busy, store->lock(Store::Use::chunks).code());
-  }
-  {
-    const auto one = store->lock(Store::Use::chunks).value();
-    const auto two = other->lock(Store::Use::chunks).value();
-    EXPECT_EQ(Code::busy, other->lock(Store::Use::chunks_alone).code());
-  }
-  {
-    const auto alone = store->lock(Store::Use::chunks_alone).value();
-    EXPECT_EQ(Code::busy, other->lock(Store::Use::chunks).code());
-  }
-  EXPECT_TRUE(other->list("").value().empty()) << "the lock is no object";
+  test::expect_locks(*store, *other);
 }
 
 // A batch that is not flushed leaves nothing; one whose flush failed can be dropped.

@@ -242,14 +242,16 @@ class Dev(LimitedCase):
     def test_all_tests(self):
         installed, said = self.installed_by("test", "--all", "-R", "x")
         self.assertEqual(installed, set(self.packages("core", "test", "report", "models", "docs",
-                                                       "callgrind", "clang", "nats")))
-        self.assertIn("-DPERDURE_TEST_GROUPS=report;models;docs;callgrind;clang;nats;bench;papers",
-                      self.calls("cmake --preset")[0])
+                                                       "callgrind", "clang", "nats", "s3")))
+        self.assertIn("-DPERDURE_TEST_GROUPS=report;models;docs;callgrind;clang;nats;s3;bench;"
+                      "papers", self.calls("cmake --preset")[0])
         self.assertTrue(self.calls("ctest")[0].endswith("-R x"), self.calls("ctest"))
         self.assertNotIn("left out", said)
         self.assertEqual(self.calls("pypi"),
-                         ["pypi build/tools/nats tests/nats/requirements.txt"])
+                         ["pypi build/tools/nats tests/nats/requirements.txt",
+                          "pypi build/tools/s3 tests/s3/requirements.txt"])
         self.assertIn("-DPERDURE_BUILD_NATS=ON", self.calls("cmake --preset")[0])
+        self.assertIn("-DPERDURE_BUILD_S3=ON", self.calls("cmake --preset")[0])
 
     def test_the_quick_tests(self):
         installed, said = self.installed_by("test", "--quick")

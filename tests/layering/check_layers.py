@@ -54,6 +54,8 @@ BESIDE = {
        "against; never another paper's folder"
                ),
     "nats": (("base", "replication"), "the replicated log on NATS JetStream"),
+    "s3": (("base", "backup", "replication"),
+           "archives, backups and replicated logs in an S3-compatible store"),
     "testing": (tuple("base medium pool log tm engine api".split()),
                 "crash exploration and test media: what power cuts leave, recovered and judged"),
 }
@@ -63,13 +65,13 @@ CXX_DOOR, C_DOOR = FRONT_DOORS = ("perdure.hpp", "perdure.h")
 
 BEGIN, END = "<!-- layers:begin -->", "<!-- layers:end -->"
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
-SOURCE_FOLDERS = ("perdure", "papers", "testing", "nats", "sqlite", "tools", "bench", "tests",
-                  "examples", "cmake", "packaging")
+SOURCE_FOLDERS = ("perdure", "papers", "testing", "nats", "s3", "sqlite", "tools", "bench",
+                  "tests", "examples", "cmake", "packaging")
 NOT_KEPT = {"__pycache__", "build", "CMakeUserPresets.json"}  # what tools leave (.gitignore)
 SOURCE_SUFFIXES = (".hpp", ".h", ".cpp", ".c", ".py", ".sh", ".cmake", ".in")
 # The calls that make a descriptor, and the one file that may contain them (FD-1).
 DESCRIPTORS = pathlib.PurePath("perdure", "base", "descriptor.cpp")
-DESCRIPTOR_FOLDERS = ("perdure", "papers", "testing", "nats", "sqlite", "tools")
+DESCRIPTOR_FOLDERS = ("perdure", "papers", "testing", "nats", "s3", "sqlite", "tools")
 DESCRIPTOR = re.compile(
     # Others have members of these names.
     r"(?<![\w>])::\s*(?:open|openat|creat|socket|socketpair|accept4?|pipe2?|eventfd|dup)\s*\("

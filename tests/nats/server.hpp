@@ -4,10 +4,10 @@
 // Thread safety: none.
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <vector>
+
+#include "tests/support/child_server.hpp"
 
 namespace perdure::nats::test {
 
@@ -20,18 +20,15 @@ class Servers {
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;
 
-  void start(int i);
-  void send(int i, int signal);  ///< SIGKILL: and waits for its end
+  void start(int i) { servers_[static_cast<std::size_t>(i)].start(); }
+  /// SIGKILL: and waits for its end.
+  void send(int i, int signal) { servers_[static_cast<std::size_t>(i)].send(signal); }
   /// nats://127.0.0.1:PORT of all, with commas between them.
   [[nodiscard]] const std::string& urls() const { return urls_; }
 
  private:
-  struct Server {
-    std::string config;
-    pid_t process = 0;
-  };
   std::string folder_, urls_;
-  std::vector<Server> servers_;
+  std::vector<perdure::test::ChildServer> servers_;
 };
 
 }  // namespace perdure::nats::test

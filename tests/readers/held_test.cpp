@@ -45,7 +45,7 @@ TEST(HeldState, KeepsWhatIsWrittenMeanwhileWithoutCopyingItAgain) {
     auto pool = test::BankPool::open(path, options(false));
     test::open_bank(pool);
     for (std::uint64_t n = 0; line.receive(n);) {
-      for (std::uint64_t i = 0; i < n; ++i) 
+      for (std::uint64_t i = 0; i < n; ++i)
         pool.update([](tx& tx, test::Bank& bank) { tx(bank.changes) = tx(bank.changes) + 1; });
       line.send(n);
     }
@@ -59,9 +59,8 @@ TEST(HeldState, KeepsWhatIsWrittenMeanwhileWithoutCopyingItAgain) {
   // About 100 bytes a transaction, and twice that as vectors grow.
   EXPECT_LE(allocated - before, many * 1000);
   std::uint64_t changes = 0;
-  held.view([&](rtx& tx, const test::Bank& bank) {
-    EXPECT_EQ("", test::wrong_with(tx, bank, changes));
-  });
+  held.view(
+      [&](rtx& tx, const test::Bank& bank) { EXPECT_EQ("", test::wrong_with(tx, bank, changes)); });
   EXPECT_EQ(1U, changes);
   std::filesystem::remove_all(folder);
 }
