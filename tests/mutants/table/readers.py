@@ -44,7 +44,7 @@ READERS = (
         "pages are made private in time (FOLLOW-1)",
         {
             "follower-copies-in-time": always(part="2 of 2"),
-            "follower-copies-in-time-ahead": always(part="2 of 2"),
+            "follower-copies-in-time-ahead": always(part="3 of 3"),
         },
         by="readers",
     ),
