@@ -2,20 +2,20 @@
 #
 # What `cmake --install` lays down, by component. runtime: the shared library. development: the
 # static library, headers with the front doors include/perdure.hpp and include/perdure.h, the parts
-# perdure::testing and perdure::papers with headers in include/perdure-testing and
-# include/perdure-papers, the CMake package (find_package(perdure)) and the pkg-config files.
+# perdure::testing, perdure::papers, perdure::nats and perdure::s3, as far as they were built, each
+# with headers in include/perdure-PART, the CMake package (find_package(perdure)) and the pkg-config files.
 # tools: the perdure command. sqlite: SQLite's extension. documents: licence and man pages.
 # tests/install proves all of it; cmake/PerdureDebian.cmake makes a package of each component.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perdure)
 set(parts "")
-if(PERDURE_BUILD_PAPERS)
-  list(APPEND parts papers)
-endif()
-if(PERDURE_BUILD_TESTING)
-  list(APPEND parts testing)
-endif()
+foreach(part IN ITEMS papers testing nats s3)
+  string(TOUPPER ${part} option)
+  if(PERDURE_BUILD_${option})
+    list(APPEND parts ${part})
+  endif()
+endforeach()
 
 # The library: static, shared or both. Each has a file of targets of its own, in which it is
 # perdure::perdure; the parts, which link perdure::perdure, are in a third.
@@ -100,8 +100,12 @@ set(package_files ${PROJECT_BINARY_DIR}/perdure.pc)
 configure_file(cmake/perdure.pc.in ${PROJECT_BINARY_DIR}/perdure.pc @ONLY)
 set(papers_description "The engines of four papers over Perdure, and the papers' own calls")
 set(testing_description "Perdure's crash explorer and test media")
+set(nats_description "Perdure's replicated log on NATS JetStream")
+set(s3_description "Perdure's archives, backups and replicated logs in S3-compatible stores")
+set(s3_needs ", libcurl, pugixml")
 foreach(part IN LISTS parts)
   set(PERDURE_PC_PART_DESCRIPTION "${${part}_description}")
+  set(PERDURE_PC_PART_NEEDS "${${part}_needs}")
   configure_file(cmake/perdure-part.pc.in ${PROJECT_BINARY_DIR}/perdure-${part}.pc @ONLY)
   list(APPEND package_files ${PROJECT_BINARY_DIR}/perdure-${part}.pc)
 endforeach()

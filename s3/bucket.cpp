@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "s3/bucket.hpp"
 
+#include <unistd.h>
+
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -115,7 +117,8 @@ class Bucket final : public backup::Store {
         ended_ = true;
       }
       changed_.notify_all();
-      for (std::thread& t : threads_) t.join();
+      const bool here = ::getpid() == process_;  // a forked child has only their handles
+      for (std::thread& t : threads_) here ? t.join() : t.detach();
     }
     Status put(const std::string& name, const void* bytes, std::uint64_t n) override {
       const auto* const first = static_cast<const std::byte*>(bytes);
@@ -164,6 +167,7 @@ class Bucket final : public backup::Store {
     }
 
     Bucket& bucket_;
+    const pid_t process_ = ::getpid();
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<std::pair<std::string, std::vector<std::byte>>> waiting_;
@@ -226,14 +230,16 @@ Result<std::shared_ptr<backup::Store>> open_bucket(const BucketOptions& options)
   if (options.patience.count() <= 0) return wrong("no patience", "above 0 ms");
   auto store =
       std::make_shared<Bucket>(std::make_shared<Client>(std::move(account)), prefix, place);
-  if (Status s = store->probe(); !s.ok()) return s;
+  if (options.writes)
+    if (Status s = store->probe(); !s.ok()) return s;
   return std::shared_ptr<backup::Store>(std::move(store));
 }
 
 void enable() {
-  backup::register_places("s3", [](const std::string& place, bool) {
+  backup::register_places("s3", [](const std::string& place, bool create) {
     BucketOptions options;
     options.place = place;
+    options.writes = create;
     return open_bucket(options);
   });
 }

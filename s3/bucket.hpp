@@ -24,12 +24,14 @@ struct BucketOptions {
   std::string region;
   /// Empty: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
   std::string access_key, secret_key, session_token;
-  /// How long a call waits for an answer, in all of its attempts.
+  /// How long a call waits while nothing moves, and how long it makes new attempts.
   std::chrono::milliseconds patience{30000};
+  /// Whether something is to be written; otherwise the key may be one that can only read and list.
+  bool writes = true;
 };
 
-/// Opens it. Before that, an object is made twice: a store that makes it twice, or does not list
-/// it, is refused. Errors: `invalid` (the options), `unsupported` (such a store), `not_found` (no
+/// Opens it. Before it is written, an object is made twice: a store that makes it twice, or does not
+/// list it, is refused. Errors: `invalid` (the options), `unsupported` (such a store), `not_found` (no
 /// bucket), `io`.
 Result<std::shared_ptr<backup::Store>> open_bucket(const BucketOptions& options);
 

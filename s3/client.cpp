@@ -124,7 +124,11 @@ Answer Client::once(void* handle, const Request& request, bool& begun) const {
   curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(account_.patience.count()));
+  // A transfer may be slow, but not stand still.
+  const auto patience = static_cast<long>(account_.patience.count());
+  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, patience);
+  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, (patience + 999) / 1000);
   curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, signature.c_str());
   curl_easy_setopt(handle, CURLOPT_USERNAME, account_.access_key.c_str());
   curl_easy_setopt(handle, CURLOPT_PASSWORD, account_.secret_key.c_str());

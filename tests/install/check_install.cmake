@@ -2,11 +2,12 @@
 #
 # Installs this build into a fresh folder, moves that, and uses it as a stranger would: by
 # find_package(perdure) and by pkg-config, each kind of library that was built. See CMakeLists.txt
-# beside this, which passes BUILD, WORK, CONFIG, VERSION, LIBDIR, KINDS (static,shared), GENERATOR,
-# CC, CXX, C_FLAGS and CXX_FLAGS.
+# beside this, which passes BUILD, WORK, CONFIG, VERSION, LIBDIR, KINDS (static,shared), BESIDE
+# (nats,s3), GENERATOR, CC, CXX, C_FLAGS and CXX_FLAGS.
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 string(REPLACE "," ";" KINDS "${KINDS}")
+string(REPLACE "," ";" parts "${BESIDE}")
 
 function(use_it how program c_program)  # the pool outlives the process that made it
   run("visits: 1" ${program} ${WORK}/${how}.pool)
@@ -53,11 +54,14 @@ set(configure ${CMAKE_COMMAND} -S ${consumer} -G ${GENERATOR} -D CMAKE_PREFIX_PA
   -D WANTED=${VERSION} -D CMAKE_C_COMPILER=${CC} -D CMAKE_CXX_COMPILER=${CXX})
 set(flags "-DCMAKE_C_FLAGS=${C_FLAGS}" "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
 foreach(kind IN LISTS KINDS)
-  run("" ${configure} -B ${WORK}/${kind} -D KIND=${kind} ${flags})
+  run("" ${configure} -B ${WORK}/${kind} -D KIND=${kind} -D BESIDE=${BESIDE} ${flags})
   run("" ${CMAKE_COMMAND} --build ${WORK}/${kind})
   must_link(${kind} ${WORK}/${kind}/consumer)
   use_it(cmake_${kind} ${WORK}/${kind}/consumer ${WORK}/${kind}/consumer_c)
   run("^explored" ${WORK}/${kind}/consumer_testing)
+  foreach(part IN LISTS parts)
+    run("^refused" ${WORK}/${kind}/consumer_${part})
+  endforeach()
 endforeach()
 
 function(fails expected)  # fails(<regex of the output> <command>...)
@@ -122,6 +126,13 @@ ask(libs --libs perdure-testing)
 run("" ${CXX} ${CXX_FLAGS} -std=c++20 ${cflags} ${consumer}/crashtest.cpp
   -o ${WORK}/consumer_testing ${libs})
 run("^explored" ${WORK}/consumer_testing)
+foreach(part IN LISTS parts)
+  ask(cflags --cflags perdure-${part})
+  ask(libs --libs perdure-${part})
+  run("" ${CXX} ${CXX_FLAGS} -std=c++20 ${cflags} ${consumer}/${part}.cpp
+    -o ${WORK}/consumer_${part} ${libs})
+  run("^refused" ${WORK}/consumer_${part})
+endforeach()
 
 if(EXISTS ${prefix}/bin/perdure)
   run("${VERSION}" ${prefix}/bin/perdure --version)

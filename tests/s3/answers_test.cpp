@@ -229,6 +229,18 @@ TEST(Answers, AStoreThatListsLateIsRefused) {
   EXPECT_NE(std::string::npos, opened.status().message().find("list"));
 }
 
+// For restore and verify: a key that can't write is enough.
+TEST(Answers, WhoOnlyReadsWritesNothing) {
+  FakeServer server(Memory([](const Asked& asked) -> std::optional<Said> {
+    return asked.method == "GET" || asked.method == "HEAD" ? std::nullopt
+                                                           : std::optional(Said{403, ""});
+  }));
+  BucketOptions o = server.options();
+  EXPECT_EQ(Code::io, open_bucket(o).code());
+  o.writes = false;
+  EXPECT_FALSE(open_bucket(o).value()->has("one").value());
+}
+
 TEST(Answers, WhatIsNoStoreIsRefused) {
   FakeServer server([](const Asked& asked) {
     return asked.method == "PUT" ? Said{412, ""} : Said{200, "<html>Welcome"};
