@@ -151,18 +151,20 @@ Result<AddressRange> AddressRange::reserve(std::uint64_t base, std::uint64_t byt
 Result<AddressRange> AddressRange::choose(const std::uint8_t (&uuid)[16], std::uint64_t bytes,
                                           const std::string& path) {
   const std::uint64_t slot = std::max(smallest_slot, std::bit_ceil(bytes));
-  // All that can be chosen and no more: an index beyond would wrap around to the first slots, and
-  // pools would meet there.
-  const std::uint64_t slots =
-      std::min((range_end - range_begin) / slot, (chosen_end - range_begin + slot - 1) / slot);
+  const std::uint64_t slots = (range_end - range_begin) / slot;
   if (slots == 0) {
     return failure(Code::invalid, path, "a max_size of " + std::to_string(bytes) + " bytes",
                    "at most " + std::to_string(std::bit_floor(range_end - range_begin)),
                    "ask for less");
   }
-  const std::uint64_t start = base::hash_bytes(uuid, sizeof uuid, 0) % slots;
+  // Where that is none that can be chosen, another one: pools would meet on the first slots if the
+  // search for a free one began behind the last.
+  std::uint64_t start = base::hash_bytes(uuid, sizeof uuid, 0) % slots;
+  for (std::uint64_t seed = 1; range_begin + start * slot >= chosen_end; ++seed)
+    start = base::hash_bytes(uuid, sizeof uuid, seed) % slots;
   for (std::uint64_t i = 0; i < slots; ++i) {
     const std::uint64_t at = range_begin + (start + i) % slots * slot;
+    if (at >= chosen_end) continue;
     const int err = try_reserve(at, bytes);
     if (err == 0) return AddressRange(at, bytes);
     if (err != EEXIST) return refused(err, at, bytes, path);
