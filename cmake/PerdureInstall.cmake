@@ -3,7 +3,8 @@
 # What `cmake --install` lays down, by component. runtime: the shared library. development: the
 # static library, headers with the front doors include/perdure.hpp and include/perdure.h, the parts
 # perdure::testing, perdure::papers, perdure::nats and perdure::s3, as far as they were built, each
-# with headers in include/perdure-PART, the CMake package (find_package(perdure)) and the pkg-config files.
+# with headers in include/perdure-PART, the CMake package (find_package(perdure)) and the pkg-config
+# files.
 # tools: the perdure command. sqlite: SQLite's extension. documents: licence and man pages.
 # tests/install proves all of it; cmake/PerdureDebian.cmake makes a package of each component.
 include(CMakePackageConfigHelpers)

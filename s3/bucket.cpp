@@ -34,7 +34,7 @@ class Bucket final : public backup::Store {
   Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) override {
     return put(name, bytes, n, false);
   }
-  // `repeatable`: also after no answer. Then it is not known who has made the object.
+  // `repeatable`: sent again after no answer, too. The result then does not say who has made it.
   Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n, bool repeatable) {
     const Answer answer = client_->send({.method = "PUT",
                                          .key = prefix_ + name,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A folder of a bucket in an S3-compatible store, for archives, backups and replicated logs
-// (docs/s3.md). Each object is made by one PUT with If-None-Match: *, which the store carries out
-// once for a name, whoever else tries.
+// (docs/s3.md). Each object is made by a PUT with If-None-Match: *, which the store carries out
+// once for each name, however many clients send one.
 // Thread safety: any thread may make all calls.
 #pragma once
 
@@ -30,9 +30,9 @@ struct BucketOptions {
   bool writes = true;
 };
 
-/// Opens it. Before it is written, an object is made twice: a store that makes it twice, or does not
-/// list it, is refused. Errors: `invalid` (the options), `unsupported` (such a store), `not_found` (no
-/// bucket), `io`.
+/// Opens it. Before it is written, one object is made twice, as a test: a store that makes both, or
+/// does not list it, is refused. Errors: `invalid` (the options), `unsupported` (such a store),
+/// `not_found` (no bucket), `io`.
 Result<std::shared_ptr<backup::Store>> open_bucket(const BucketOptions& options);
 
 /// From here on, s3://... can be named wherever a folder of archives and backups can:

@@ -108,8 +108,7 @@ void Client::give(void* handle) noexcept {
   curl_easy_cleanup(handle);
 }
 
-// `begun`: whether it may have been carried out.
-Answer Client::once(void* handle, const Request& request, bool& begun) const {
+Answer Client::once(void* handle, const Request& request) const {
   Answer answer;
   const std::string url =
       account_.url + "/" + request.key + (request.query.empty() ? "" : "?" + request.query);
@@ -150,7 +149,7 @@ Answer Client::once(void* handle, const Request& request, bool& begun) const {
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
   else
     answer.why = curl_easy_strerror(code);
-  begun = !never_begun(answer, code);
+  answer.begun = !never_begun(answer, code);
   return answer;
 }
 
@@ -160,9 +159,8 @@ Answer Client::send(const Request& request) {
   Answer answer;
   try {
     for (milliseconds pause = first_pause;; pause = std::min(pause * 2, longest_pause)) {
-      bool begun = true;
-      answer = once(handle, request, begun);
-      const bool again = may_pass(answer) && (request.repeatable || !begun);
+      answer = once(handle, request);
+      const bool again = may_pass(answer) && (request.repeatable || !answer.begun);
       if (!again || steady_clock::now() + pause >= end) break;
       std::this_thread::sleep_for(pause);
     }
@@ -204,15 +202,13 @@ Result<std::vector<std::string>> list_names(Client& client, const std::string& p
       if (!key.starts_with(prefix + from) || key <= after) continue;
       names.emplace_back(key.substr(prefix.size()));
     }
-    if (std::strcmp(all.child_value("IsTruncated"), "true") != 0) break;
+    std::sort(names.begin(), names.end());
+    if (std::strcmp(all.child_value("IsTruncated"), "true") != 0) return names;
     if (names.size() == before)
       return failure(Code::io, place, "a list that goes on, and does not move", {},
                      "use a newer version of the store");
-    std::sort(names.begin(), names.end());
     after = prefix + names.back();
   }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 }  // namespace perdure::s3

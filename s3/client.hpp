@@ -39,6 +39,8 @@ struct Answer {
   long status = 0;  ///< HTTP's; 0: none came
   std::string body;
   std::string why;  ///< of status 0
+  /// Whether the request may have been carried out.
+  bool begun = true;
 
   [[nodiscard]] bool ok() const noexcept { return status >= 200 && status < 300; }
   /// "HTTP 403: AccessDenied: ...", for people.
@@ -59,7 +61,7 @@ class Client {
   Answer send(const Request& request);
 
  private:
-  Answer once(void* handle, const Request& request, bool& begun) const;
+  Answer once(void* handle, const Request& request) const;
   void* take();
   void give(void* handle) noexcept;
 

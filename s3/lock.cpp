@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "perdure/base/descriptor.hpp"
+#include "perdure/base/process.hpp"
 #include "perdure/replication/self_test.hpp"
 
 namespace perdure::s3 {
@@ -20,11 +21,11 @@ using Use = backup::Store::Use;
 struct Owner {
   std::string host, machine, boot, processes;  // the last: its numbers' namespace
   long process = 0;
-  std::string began;  // clock ticks after the boot
+  std::uint64_t began = 0;  // base::process_start()
 
   [[nodiscard]] std::string text() const {
     return host + " " + machine + " " + boot + " " + processes + " " + std::to_string(process) +
-           " " + began + "\n";
+           " " + std::to_string(began) + "\n";
   }
   static Owner of(const std::string& text) {
     Owner o;
@@ -40,17 +41,6 @@ std::string first_line(const std::string& path) {
   return text.empty() ? "-" : text;
 }
 
-// When a process began, or nothing where there is none.
-std::string beginning_of(long process) {
-  const std::string stat = base::read_whole_file("/proc/" + std::to_string(process) + "/stat");
-  const std::size_t name = stat.rfind(')');  // which may hold anything
-  if (name == std::string::npos) return {};
-  std::istringstream rest(stat.substr(name + 1));
-  std::string word;
-  for (int field = 3; field <= 22; ++field) rest >> word;  // proc(5)
-  return word;
-}
-
 Owner this_process() {
   Owner o;
   std::array<char, 256> host{};
@@ -62,7 +52,7 @@ Owner this_process() {
   const ssize_t n = ::readlink("/proc/self/ns/pid", link.data(), link.size() - 1);
   o.processes = n > 0 ? link.data() : "-";
   o.process = ::getpid();
-  o.began = beginning_of(o.process);
+  o.began = base::process_start(o.process);
   return o;
 }
 
@@ -70,7 +60,7 @@ Owner this_process() {
 bool ended(const Owner& of, const Owner& me) {
   if (of.host != me.host || of.machine != me.machine || of.machine == "-") return false;
   if (of.boot != me.boot) return true;
-  return of.processes == me.processes && beginning_of(of.process) != of.began;
+  return of.processes == me.processes && !base::process_runs(of.process, of.began);
 }
 
 // Names begin so: of what is held, and of what excludes it.

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "perdure/backup/places.hpp"
 #include "perdure/backup/restore.hpp"
 #include "perdure/backup/tar_store.hpp"
 #include "tools/command.hpp"
@@ -26,7 +25,7 @@ class Unpacked {
   Unpacked() : path_(path + ".restoring-XXXXXX") {
     if (::mkdtemp(path_.data()) == nullptr) system_failure(path_, "mkdtemp", errno).or_throw();
     try {
-      backup::unpack(STDIN_FILENO, *backup::open_place(path_, false).value()).or_throw();
+      backup::unpack(STDIN_FILENO, *backup::open_folder(path_, false).value()).or_throw();
     } catch (...) {
       remove();
       throw;

@@ -19,32 +19,12 @@
 #include <utility>
 
 #include "perdure/base/descriptor.hpp"
+#include "perdure/base/process.hpp"
 
 namespace perdure::engine {
 namespace {
 
-// Returns field 22 of /proc/PID/stat; 0 when there is no such process (or no /proc).
-std::uint64_t start_time(std::uint32_t pid) {
-  char name[32], text[1024];
-  std::snprintf(name, sizeof name, "/proc/%u/stat", pid);
-  const int fd = base::open_file(name, O_RDONLY);
-  if (fd < 0) return 0;
-  const ssize_t n = ::read(fd, text, sizeof text - 1);
-  ::close(fd);
-  if (n <= 0) return 0;
-  text[n] = '\0';
-  // The name may hold spaces and brackets: fields are counted after its last bracket.
-  const char* at = std::strrchr(text, ')');
-  for (int field = 2; at != nullptr && field < 22; ++field) at = std::strchr(at + 1, ' ');
-  unsigned long long start = 0;
-  return at != nullptr && std::sscanf(at + 1, "%llu", &start) == 1 ? start : 0;
-}
-
-bool owner_runs(const StatHead& page) {
-  if (::kill(static_cast<pid_t>(page.pid), 0) != 0 && errno == ESRCH) return false;
-  const std::uint64_t start = start_time(page.pid);
-  return start == 0 || start == page.pid_start;  // without /proc the pid decides
-}
+bool owner_runs(const StatHead& page) { return base::process_runs(page.pid, page.pid_start); }
 
 /// A page, mapped in the length of its file.
 struct Mapped {
@@ -167,7 +147,7 @@ StatWriter::StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_p
   StatHead& head = page_->head;
   head.version = StatHead::current_version;
   head.pid = owner_pid_;
-  head.pid_start = start_time(owner_pid_);
+  head.pid_start = base::process_start(owner_pid_);
   std::memcpy(head.uuid, uuid, sizeof head.uuid);
   head.device = static_cast<std::uint64_t>(file.st_dev);
   head.inode = static_cast<std::uint64_t>(file.st_ino);

@@ -75,8 +75,8 @@ Status MappedMedium::map_extent(std::uint64_t from, std::uint64_t to) {
   void* p = ::mmap(data_ + from, to - from, protection, map_flags_ | MAP_FIXED, data_fd_,
                    static_cast<off_t>(log_bytes_ + from));
   if (p == MAP_FAILED) return map_failure(path_, to - from, errno);
-  // Advice only. Checkpoints store here, to pages in no order, and recovery does: reading ahead
-  // would not help them. It would fill a new file's part of the page cache with folios of many
+  // Advice only. Checkpoints and recovery store here, to pages in no order: reading ahead would not
+  // help them. It would fill a new file's part of the page cache with folios of many
   // pages, and a file system may write back a whole folio for one store (ext4 does: 20 times the
   // bytes were seen). What threads read is a mapping of its own, which is read ahead.
   if (!read_only_) (void)::madvise(p, to - from, MADV_RANDOM);

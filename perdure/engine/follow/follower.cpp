@@ -20,7 +20,8 @@ using std::chrono::milliseconds;
 
 // How often the thread reads ahead, and for how long after the last view.
 constexpr std::chrono::microseconds read_ahead_nap(1000);
-// After so many, or so few pages, the position is shown anew: the writer may wait for it.
+// How many records are read, and how many pages given back, before the position is shown anew: the
+// writer may wait for it.
 constexpr int records_at_once = 128;
 constexpr std::uint64_t pages_at_once = 1024;
 constexpr milliseconds awake_for(100);
