@@ -22,6 +22,8 @@ struct Api {
   Code (*set_name)(void* options, const char* name) = nullptr;
   Code (*set_max_reconnect)(void* options, int times) = nullptr;
   Code (*set_reconnect_wait)(void* options, std::int64_t ms) = nullptr;
+  Code (*set_ping_interval)(void* options, std::int64_t ms) = nullptr;
+  Code (*set_max_pings_out)(void* options, int pings) = nullptr;
   Code (*connect)(void** connection, void* options) = nullptr;
   void (*connection_destroy)(void* connection) = nullptr;
   std::int64_t (*largest)(void* connection) = nullptr;
@@ -60,6 +62,8 @@ struct Api {
     find(set_name, "natsOptions_SetName");
     find(set_max_reconnect, "natsOptions_SetMaxReconnect");
     find(set_reconnect_wait, "natsOptions_SetReconnectWait");
+    find(set_ping_interval, "natsOptions_SetPingInterval");
+    find(set_max_pings_out, "natsOptions_SetMaxPingsOut");
     find(connect, "natsConnection_Connect");
     find(connection_destroy, "natsConnection_Destroy");
     find(largest, "natsConnection_GetMaxPayload");
@@ -116,6 +120,10 @@ Result<std::shared_ptr<Client>> Client::connect(const std::string& servers,
   if (code == 0) code = a.set_name(made, "perdure");
   if (code == 0) code = a.set_max_reconnect(made, -1);
   if (code == 0) code = a.set_reconnect_wait(made, 100);
+  // A server that hangs keeps its connection open: libnats then tries another one after 4 minutes,
+  // where it is told nothing else.
+  if (code == 0) code = a.set_ping_interval(made, patience.count());
+  if (code == 0) code = a.set_max_pings_out(made, 1);
   void* connected = nullptr;
   if (code == 0) code = a.connect(&connected, made);
   if (code != 0)

@@ -20,7 +20,9 @@ namespace perdure::nats {
 class Client {
  public:
   /// `servers`: nats://[USER:PASSWORD@]HOST[:PORT], several with commas between them. `patience`:
-  /// how long a connection and an answer may take. Errors: `unsupported` without libnats, `io`.
+  /// how long a connection and an answer may take. Where the server of the connection ends, or
+  /// answers nothing for twice as long, the client goes on with another one. Errors: `unsupported`
+  /// without libnats, `io`.
   static Result<std::shared_ptr<Client>> connect(const std::string& servers,
                                                  std::chrono::milliseconds patience);
   ~Client();

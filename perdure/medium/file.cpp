@@ -208,10 +208,12 @@ Status FileMedium::learn_pages(const OpenMedium& how) {
   const std::uint64_t end = log_bytes_ + file_.data_bytes;
   if (how.create && !how.sparse) note_allocated(0, end);
   if (how.create) return {};
-  each_data(file_.fd.get(), 0, end, [&](std::uint64_t from, std::uint64_t to) {
+  each_data(file_.fd.get(), 0, log_bytes_, [&](std::uint64_t from, std::uint64_t to) {
     note_allocated(from, to);
-    if (from < log_bytes_) stage_->note_data(from, std::min(to, log_bytes_));
+    stage_->note_data(from, to);
   });
+  each_allocated(file_.fd.get(), log_bytes_, end,
+                 [&](std::uint64_t from, std::uint64_t to) { note_allocated(from, to); });
   return {};
 }
 

@@ -3,7 +3,10 @@
 
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -141,6 +144,30 @@ void each_data(int fd, std::uint64_t from, std::uint64_t to,
     const std::uint64_t end = hole < 0 ? to : std::min(static_cast<std::uint64_t>(hole), to);
     data(begin, end);
     at = std::max(end, begin + 1);
+  }
+}
+
+void each_allocated(int fd, std::uint64_t from, std::uint64_t to,
+                    const std::function<void(std::uint64_t, std::uint64_t)>& allocated) {
+  constexpr std::uint32_t extents = 1000;
+  // fiemap ends in an array whose length the caller chooses.
+  std::vector<std::uint64_t> room((sizeof(fiemap) + extents * sizeof(fiemap_extent) + 7) / 8);
+  auto& map = *reinterpret_cast<fiemap*>(room.data());
+  while (from < to) {
+    map = {};
+    map.fm_start = from;
+    map.fm_length = to - from;
+    map.fm_extent_count = extents;
+    if (::ioctl(fd, FS_IOC_FIEMAP, &map) != 0) return each_data(fd, from, to, allocated);
+    for (std::uint32_t i = 0; i < map.fm_mapped_extents; ++i) {
+      const fiemap_extent& e = map.fm_extents[i];
+      const std::uint64_t begin = std::max<std::uint64_t>(e.fe_logical, from),
+                          end = std::min<std::uint64_t>(e.fe_logical + e.fe_length, to);
+      if (begin >= end) continue;
+      allocated(begin, end);
+      from = end;
+    }
+    if (map.fm_mapped_extents < extents) return;  // there are no more
   }
 }
 

@@ -111,16 +111,18 @@ Status MemoryMedium<Delay>::learn_pages(std::uint64_t most) {
     note_allocated(0, log_bytes_ + file_.data_bytes);
     return {};
   }
-  std::uint64_t end = 0;  // of the data part found last
+  std::uint64_t end = 0;  // of the part of the log found last that has data
   if (!sparse_) {
-    each_data(file_.fd.get(), 0, log_bytes_ + file_.data_bytes,
-              [&](std::uint64_t from, std::uint64_t to) {
-                note_hole(std::min(end, log_bytes_), std::min(from, log_bytes_));
-                note_allocated(from, to);
-                end = to;
-              });
+    const int fd = file_.fd.get();
+    each_data(fd, 0, log_bytes_, [&](std::uint64_t from, std::uint64_t to) {
+      note_hole(end, from);
+      note_allocated(from, to);
+      end = to;
+    });
+    each_allocated(fd, log_bytes_, log_bytes_ + file_.data_bytes,
+                   [&](std::uint64_t from, std::uint64_t to) { note_allocated(from, to); });
   }
-  note_hole(std::min(end, log_bytes_), log_bytes_);
+  note_hole(end, log_bytes_);
   return {};
 }
 

@@ -181,6 +181,22 @@ TEST_P(Allocation, ReadOnlyItIsRefused) {
   EXPECT_LE(blocks(path), 32 * KiB);
 }
 
+// What was allocated and never written stays allocated: otherwise each opening would ask again for
+// as many parts as the data region has, one call each. tmpfs has no call that tells it.
+TEST_P(Allocation, WhatWasNeverWrittenIsKnownToBeAllocated) {
+  if (GetParam().on_memory) GTEST_SKIP() << "tmpfs does not say which pages are allocated";
+  auto m = open(true);
+  const std::uint64_t first = log_bytes + data_bytes / 2, end = log_bytes + data_bytes;
+  ASSERT_TRUE(m->allocate(first, end - first).ok());
+  const auto bytes = pattern(4096, 1);
+  for (std::uint64_t at = first; at < end; at += 8192) m->stream(at, bytes.data(), bytes.size());
+  ASSERT_TRUE(m->fence().ok());
+  m.reset();
+  m = open(false);
+  EXPECT_EQ(m->allocated_from(first, end - first), end - first);
+  EXPECT_FALSE(m->allocated(log_bytes, 4096)) << "a hole is one";
+}
+
 INSTANTIATE_TEST_SUITE_P(Media, Allocation,
                          ::testing::Values(How{"emulated", true, true},
                                            How{"emulated", false, true}, How{"file", true, true},

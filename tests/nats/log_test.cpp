@@ -120,6 +120,26 @@ TEST(NatsLog, AServerThatIsKilledKeepsWhatItAcknowledged) {
     EXPECT_EQ((*all)[i - 1].bytes.size(), std::to_string(i).size()) << i;
 }
 
+// A stopped process keeps its connections: nothing but its silence shows that it hangs.
+TEST(NatsClient, GoesOnWithAnotherServerWhenItsOwnHangs) {
+  Servers one(1), other(1);
+  std::shared_ptr<Client> client;
+  for (int i = 0; i < 100 && client == nullptr; ++i) {
+    auto connected = Client::connect(one.urls() + "," + other.urls(), 300ms);
+    if (connected.ok()) client = *connected;
+    std::this_thread::sleep_for(50ms);
+  }
+  ASSERT_NE(client, nullptr);
+  for (Servers* const hangs : {&one, &other}) {
+    hangs->send(0, SIGSTOP);
+    bool answered = false;
+    for (int i = 0; i < 40 && !answered; ++i)
+      answered = client->request("$JS.API.INFO", "", 0).ok();
+    EXPECT_TRUE(answered);
+    hangs->send(0, SIGCONT);
+  }
+}
+
 // A primary and a reader that takes over, over three servers, each of which is killed or stopped in
 // turn: what was acknowledged is there, once, in order.
 TEST(NatsLog, OfThreeServersOneMayBeGone) {
