@@ -2,13 +2,17 @@
 #include "nats/nats_log.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
 
 #include "nats/client.hpp"
+#include "perdure/replication/logs.hpp"
 #include "perdure/replication/self_test.hpp"
 
 namespace perdure::nats {
@@ -25,12 +29,38 @@ using replication::Message;
 // Of JetStream's answers.
 constexpr int wrong_last_sequence = 10071, stream_exists = 10058, stream_missing = 10059;
 
+// nats://HOST,nats://HOST, each with this USER:PASSWORD in place of another.
+std::string with_user(const std::string& servers, const std::string& user) {
+  constexpr std::string_view scheme = "nats://";
+  std::string all;
+  std::istringstream in(servers);
+  for (std::string one; std::getline(in, one, ',');) {
+    std::string_view host = one;
+    if (host.starts_with(scheme)) host.remove_prefix(scheme.size());
+    if (const std::size_t at = host.rfind('@'); at != std::string_view::npos)
+      host.remove_prefix(at + 1);
+    all.append(all.empty() ? "" : ",").append(scheme).append(user).append("@").append(host);
+  }
+  return all;
+}
+
 int error_of(const Json& answer) {
   return answer.contains("error") ? answer["error"].value("err_code", -1) : 0;
 }
 std::string words_of(const Json& answer) {
   return answer.contains("error") ? answer["error"].value("description", "an error")
                                   : answer.dump();
+}
+
+// The names of the servers that have the stream's messages.
+std::vector<std::string> servers_of(const Json& info) {
+  std::vector<std::string> names;
+  if (!info.contains("cluster")) return names;
+  const Json& cluster = info["cluster"];
+  names.push_back(cluster.value("leader", ""));
+  if (cluster.contains("replicas"))
+    for (const Json& one : cluster["replicas"]) names.push_back(one.value("name", ""));
+  return names;
 }
 
 class NatsLog final : public LogService {
@@ -41,6 +71,8 @@ class NatsLog final : public LogService {
         subject_("perdure." + stream_ + ".log"),
         name_(options.servers + "/" + stream_),
         patience_(options.patience) {}
+  /// From here on, describe() asks the servers through this connection.
+  void ask_servers(std::shared_ptr<Client> system) { system_ = std::move(system); }
 
   /// Makes the stream, or sees that it is as it must be.
   Status make(unsigned replicas) {
@@ -148,7 +180,6 @@ class NatsLog final : public LogService {
                                 : failure(Code::io, name_, "no trim: " + words_of(*done), {}, {});
   }
 
-  // Whether the servers sync each message before they answer, they do not say here.
   Result<LogTraits> describe() override {
     auto info = ask("STREAM.INFO." + stream_, Json::object());
     if (!info) return info.status();
@@ -156,12 +187,37 @@ class NatsLog final : public LogService {
       return failure(Code::io, name_, "no stream: " + words_of(*info), {}, {});
     // The headers are part of a message.
     const std::uint64_t most = client_->largest();
-    return LogTraits{(*info)["config"].value("num_replicas", 1U), false,
+    LogTraits traits{(*info)["config"].value("num_replicas", 1U), false,
                      most - std::min(most, std::uint64_t{512})};
+    if (system_ == nullptr) return traits;
+    const std::vector<std::string> servers = servers_of(*info);
+    // A server that is gone acknowledges nothing; the others are a majority, or nothing is.
+    std::size_t sync = 0;
+    bool all = true;
+    for (const std::string& server : servers) {
+      const auto syncs = syncs_each_message(server);
+      if (syncs.ok()) all = all && *syncs;
+      sync += syncs.ok() && *syncs ? 1 : 0;
+    }
+    traits.synced = all && sync > traits.replicas / 2;
+    return traits;
   }
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 
  private:
+  // A stream's information does not say it: the server's own does.
+  Result<bool> syncs_each_message(const std::string& server) {
+    const std::string body = Json{{"server_name", server}, {"exact_match", true}}.dump();
+    auto answer = system_->request("$SYS.REQ.SERVER.PING.VARZ", body.data(), body.size());
+    if (!answer) return answer.status();
+    const Json json = Json::parse(answer->data, nullptr, false);
+    using Pointer = Json::json_pointer;
+    if (!json.is_object() || json.value(Pointer("/server/name"), "") != server)
+      return failure(Code::io, name_, "no answer of the server " + server + " about itself",
+                     "one, for the user of the system account that was named", {});
+    return json.value(Pointer("/data/jetstream/config/sync_always"), false);
+  }
+
   Result<Json> ask(const std::string& call, const Json& body) {
     const std::string text = body.dump();
     auto answer = client_->request("$JS.API." + call, text.data(), text.size());
@@ -186,6 +242,7 @@ class NatsLog final : public LogService {
   }
 
   const std::shared_ptr<Client> client_;
+  std::shared_ptr<Client> system_;  // null: the servers are not asked
   const std::string stream_, subject_, name_;
   const std::chrono::milliseconds patience_;
 };
@@ -219,7 +276,12 @@ Result<std::shared_ptr<LogService>> open_log(const LogOptions& options) {
   }
   const std::string scratch = options.stream + "-test-" + replication::random_name();
   NatsLog one(clients[0], options, scratch), other(clients[1], options, scratch);
+  if (!options.create)
+    if (auto there = NatsLog(clients[0], options, options.stream).ends(); !there)
+      return there.status();
   Status tested = one.make(options.replicas);
+  // With a server gone, a new stream may find too few of them.
+  if (tested.code() == Code::io && options.replicas > 1) tested = one.make(1);
   if (tested.ok()) {
     tested = replication::self_test(one, other);
     (void)one.remove();
@@ -227,7 +289,62 @@ Result<std::shared_ptr<LogService>> open_log(const LogOptions& options) {
   if (!tested.ok()) return tested;
   auto log = std::make_shared<NatsLog>(clients[0], options, options.stream);
   if (Status s = log->make(options.replicas); !s.ok()) return s;
+  if (!options.system.empty()) {
+    auto system = Client::connect(with_user(options.servers, options.system), options.patience);
+    if (!system) return system.status();
+    log->ask_servers(std::move(*system));
+  }
   return std::shared_ptr<LogService>(std::move(log));
+}
+
+Result<LogOptions> parse_log_name(const std::string& name) {
+  const auto wrong = [&](const std::string& what) {
+    return failure(Code::invalid, name, what,
+                   "nats://HOST[:PORT][,HOST[:PORT]...]/STREAM[?KEY=VALUE[&KEY=VALUE...]] with the "
+                   "keys replicas, patience_ms and system",
+                   "name the log so");
+  };
+  constexpr std::string_view scheme = "nats://";
+  LogOptions options;
+  if (!name.starts_with(scheme)) return wrong("another kind of name");
+  const std::size_t slash = name.find('/', scheme.size());
+  if (slash == std::string::npos) return wrong("no stream");
+  std::istringstream hosts(name.substr(scheme.size(), slash - scheme.size()));
+  for (std::string host; std::getline(hosts, host, ',');)
+    if (!host.empty())
+      options.servers += (options.servers.empty() ? "" : ",") + std::string(scheme) + host;
+  const std::size_t question = std::min(name.find('?', slash), name.size());
+  options.stream = name.substr(slash + 1, question - slash - 1);
+  if (options.servers.empty() || options.stream.empty()) return wrong("no server or no stream");
+  std::istringstream pairs(name.substr(std::min(question + 1, name.size())));
+  for (std::string pair; std::getline(pairs, pair, '&');) {
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    const std::string key = pair.substr(0, equals),
+                      value = pair.substr(std::min(equals + 1, pair.size()));
+    std::uint64_t number = 0;
+    const auto read = std::from_chars(value.data(), value.data() + value.size(), number);
+    const bool is_number = read.ec == std::errc() && read.ptr == value.data() + value.size() &&
+                           number > 0 && number < 1'000'000'000;
+    if (key == "system" && value.find(':') != std::string::npos)
+      options.system = value;
+    else if (key == "replicas" && is_number)
+      options.replicas = static_cast<unsigned>(number);
+    else if (key == "patience_ms" && is_number)
+      options.patience = std::chrono::milliseconds(number);
+    else
+      return wrong("'" + pair + "'");
+  }
+  return options;
+}
+
+void enable() {
+  replication::register_logs(
+      "nats", [](const std::string& name, bool create) -> Result<std::shared_ptr<LogService>> {
+        auto options = parse_log_name(name);
+        if (!options) return options.status();
+        options->create = create;
+        return open_log(*options);
+      });
 }
 
 }  // namespace perdure::nats

@@ -80,6 +80,14 @@ typedef enum perdure_code {
   /* a snapshot's memory was needed: it can't be read any more; an archive was given up; a state that
    * a writer has overtaken; a wait that was over */
   PERDURE_EXPIRED = 16,
+  /* another copy of the replicated pool has become its primary: this one refuses changes */
+  PERDURE_DEPOSED = 17,
+  PERDURE_UNAVAILABLE = 18, /* the replicated log did not answer in time; try again */
+  /* the transaction is committed and durable in this copy; the replicated log has not acknowledged
+   * it in time, and may yet */
+  PERDURE_IN_DOUBT = 19,
+  /* this copy has transactions that the replicated log lacks and never gets */
+  PERDURE_DIVERGED = 20,
   PERDURE_ABORTED = -1, /* the body asked for a rollback by returning other than 0 */
   /* inside a body only: a conflict, or the log has no space yet; the body should return soon, and
    * runs again */
@@ -165,6 +173,9 @@ typedef struct perdure_options {
   /* a folder in which the log is archived, so that each state can be restored (Options::archive);
    * NULL: no archive */
   const char* archive;
+  /* the log over which the pool is replicated: a folder that the copies share, or nats://... in a
+   * program that has called perdure::nats::enable() (Options::replicate); NULL: none */
+  const char* replicate;
 } perdure_options;
 
 typedef struct perdure_pool perdure_pool;         /* an open pool */
@@ -188,7 +199,7 @@ const char* perdure_version(void);
  * that succeeds leaves it as it was. Texts over 1023 bytes are cut. */
 const char* perdure_message(void);
 
-/* Returns a code's name: "ok", "io", "busy", ..., "expired", "aborted", "again";
+/* Returns a code's name: "ok", "io", "busy", ..., "diverged", "aborted", "again";
  * "unknown" for any other number. */
 const char* perdure_code_name(int code);
 
@@ -427,6 +438,20 @@ int perdure_emit(perdure_tx* tx, const char* topic, const void* bytes, size_t n,
 /* Returns when transaction `id` is durable. RETURNS PERDURE_OK, INVALID (a number that no
  * transaction has), POISONED, CLOSED, OUT_OF_MEMORY. Not inside a body. */
 int perdure_wait(perdure_pool* pool, perdure_id id);
+
+/* How far a transaction has got in a replicated pool (docs/replication.md). */
+enum {
+  PERDURE_LOCAL = 0,   /* it is durable in this copy */
+  PERDURE_SHIPPED = 1, /* and the log has it */
+  PERDURE_QUORUM = 2   /* and a majority of its servers, three or more, has it on disk */
+};
+
+/* Returns when transaction `id` has got that far. RETURNS PERDURE_OK; IN_DOUBT when the log has not
+ * answered within 10 s: call it again; DEPOSED where the log has given another copy the lead before
+ * it had the transaction, which it never gets then; UNSUPPORTED for PERDURE_QUORUM where the log
+ * does not say so; INVALID also for another level, and in a pool that is not replicated; and what
+ * perdure_wait() returns. THREADS: any. */
+int perdure_wait_level(perdure_pool* pool, perdure_id id, int level);
 
 /* Returns 1 when transaction `id`, whose update has returned, is durable, otherwise 0. It never
  * waits. */

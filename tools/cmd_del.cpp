@@ -39,6 +39,7 @@ int run(App& app) {
 void add_del(App& app) {
   auto sub = app.add("del", "remove the row with a key", "perdure del notes.perdure greeting");
   arguments.pool.add_to(sub);
+  arguments.pool.add_log_to(sub);
   sub.option("KEY", arguments.key, "the key").required();
   sub.runs(run);
 }

@@ -179,6 +179,7 @@ void add_load(App& app) {
       "perdure load --key id people.perdure people.csv");
   arguments.pool.add_to(sub);
   arguments.pool.add_creation_to(sub);
+  arguments.pool.add_log_to(sub);
   sub.option("FILE", arguments.load.file,
              "the text file; with --schema what `perdure dump` wrote, - for standard input")
       .required();

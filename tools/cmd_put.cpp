@@ -44,6 +44,7 @@ void add_put(App& app) {
       "perdure put notes.perdure greeting 'hello, world'");
   arguments.pool.add_to(sub);
   arguments.pool.add_creation_to(sub);
+  arguments.pool.add_log_to(sub);
   sub.option("KEY", arguments.key, "the key").required();
   sub.option("VALUE", arguments.value, "the row's bytes, or -").required();
   sub.runs(run);

@@ -159,4 +159,10 @@ void PoolArguments::add_creation_to(Subcommand sub, const std::string& log) {
       .byte_size();
 }
 
+void PoolArguments::add_log_to(Subcommand sub) {
+  sub.option("--replicate", replicate,
+             "the log over which the pool is replicated: a folder that the copies share, or "
+             "nats://HOST/STREAM; a pool that is replicated needs it (default: none)");
+}
+
 }  // namespace perdure::tool

@@ -126,6 +126,8 @@ struct PoolArguments {
   std::string engine;
   std::uint64_t max_size = 0, log_size = 0;  ///< 0: the library's default
   std::string archive;                       ///< the folder of Options::archive; empty: none
+  std::string replicate;                     ///< the log of Options::replicate; empty: none
+  void add_log_to(Subcommand sub);           ///< --replicate, for commands that change the pool
   /// `log`: how large the log is by default, and what that limits.
   void add_creation_to(Subcommand sub,
                        const std::string& log = "default: 16MiB; one row may be half of it");
@@ -148,6 +150,7 @@ void add_backup(App& app);
 void add_restore(App& app);
 void add_verify(App& app);
 void add_prune(App& app);
+void add_replicate(App& app);
 void add_follow(App& app);
 void add_compact(App& app);
 void add_log(App& app);

@@ -14,6 +14,9 @@
 #ifdef PERDURE_TOOL_S3
 #include "s3/bucket.hpp"
 #endif
+#ifdef PERDURE_TOOL_NATS
+#include "nats/nats_log.hpp"
+#endif
 
 namespace {
 
@@ -60,6 +63,7 @@ int main(int argc, char** argv) {
   add_restore(app);
   add_verify(app);
   add_prune(app);
+  add_replicate(app);
   add_follow(app);
   add_compact(app);
   add_log(app);
@@ -68,6 +72,9 @@ int main(int argc, char** argv) {
   add_advise(app);
 #ifdef PERDURE_TOOL_S3
   perdure::s3::enable();
+#endif
+#ifdef PERDURE_TOOL_NATS
+  perdure::nats::enable();
 #endif
 #ifdef PERDURE_TOOL_SQLITE
   add_sqlite(app);

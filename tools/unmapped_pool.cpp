@@ -17,9 +17,10 @@ namespace {
 
 using MayFollow = std::function<bool(const pool::Header&)>;
 
-std::unique_ptr<pool::OpenPool> open(const PoolArguments& arguments, bool read_only,
+std::unique_ptr<pool::OpenPool> open(const PoolArguments& arguments, bool read_only, bool with_log,
                                      MayFollow may_follow) {
   pool::OpenFile how;
+  how.with_log = with_log;
   how.may_follow = std::move(may_follow);
   how.path = arguments.path;
   how.create = false;
@@ -34,12 +35,13 @@ std::unique_ptr<pool::OpenPool> open(const PoolArguments& arguments, bool read_o
 
 }  // namespace
 
-std::unique_ptr<pool::OpenPool> open_unmapped(const PoolArguments& arguments, bool read_only) {
-  return open(arguments, read_only, {});
+std::unique_ptr<pool::OpenPool> open_unmapped(const PoolArguments& arguments, bool read_only,
+                                              bool with_log) {
+  return open(arguments, read_only, with_log, {});
 }
 
 std::unique_ptr<pool::OpenPool> open_unmapped_beside(const PoolArguments& arguments) {
-  return open(arguments, true, [](const pool::Header& h) {
+  return open(arguments, true, false, [](const pool::Header& h) {
     return engine::follow::can_follow(engine::registered(), h);
   });
 }

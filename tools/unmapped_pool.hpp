@@ -14,8 +14,10 @@ namespace perdure::tool {
 
 struct PoolArguments;
 
-/// Opens the pool. Throws perdure::error.
-std::unique_ptr<pool::OpenPool> open_unmapped(const PoolArguments& arguments, bool read_only);
+/// Opens the pool. `with_log`: also one that is replicated, for writing (pool::OpenFile). Throws
+/// perdure::error.
+std::unique_ptr<pool::OpenPool> open_unmapped(const PoolArguments& arguments, bool read_only,
+                                              bool with_log = false);
 
 /// The same for reading, beside the process that writes the pool, where its engine serves readers.
 std::unique_ptr<pool::OpenPool> open_unmapped_beside(const PoolArguments& arguments);

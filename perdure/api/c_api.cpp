@@ -251,6 +251,7 @@ Status read_options(const char* path, const perdure_options& o, Options& options
   if (o.threads != 0) options.creation.threads = o.threads;
   options.max_resident = o.max_resident;
   if (o.archive != nullptr) options.archive.folder = o.archive;
+  if (o.replicate != nullptr) options.replicate.log = o.replicate;
   if (o.delays != nullptr) {
     auto delays = medium::Delays::named(o.delays);
     if (!delays) return delays.status();
@@ -272,7 +273,7 @@ const char* perdure_code_name(int code) {
   if (code == PERDURE_ABORTED) return "aborted";
   if (code == PERDURE_AGAIN) return "again";
   // They are literals, so they are null-terminated.
-  return code >= 0 && code <= PERDURE_EXPIRED ? name(static_cast<Code>(code)).data() : "unknown";
+  return code >= 0 && code <= PERDURE_DIVERGED ? name(static_cast<Code>(code)).data() : "unknown";
 }
 const char* perdure_engine_at(size_t n) {
   const auto all = perdure::engine::registered();
@@ -485,6 +486,17 @@ int perdure_wait(perdure_pool* pool, perdure_id id) {
   return guarded([&] {
     const int code = check_receipt(*pool, id);
     return code != PERDURE_OK ? code : fail(pool->impl->wait(id));
+  });
+}
+
+int perdure_wait_level(perdure_pool* pool, perdure_id id, int level) {
+  return guarded([&] {
+    const int code = check_receipt(*pool, id);
+    if (code != PERDURE_OK) return code;
+    if (level < PERDURE_LOCAL || level > PERDURE_QUORUM)
+      return fail(failure(Code::invalid, "", "level " + std::to_string(level),
+                          "PERDURE_LOCAL, _SHIPPED or _QUORUM"));
+    return fail(pool->impl->wait(id, static_cast<Ack>(level)));
   });
 }
 

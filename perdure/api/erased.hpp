@@ -72,6 +72,9 @@ class ErasedPool : private PoolBase {
   void view(Durability durability, Body body, void* arg);
 
   [[nodiscard]] Status wait(std::uint64_t id) { return running_->wait_durable(id); }
+  [[nodiscard]] Status wait(std::uint64_t id, Ack level) {
+    return level == Ack::local ? wait(id) : running_->wait_acknowledged(id, level);
+  }
   [[nodiscard]] std::uint64_t durable_id() const noexcept { return running_->durable_now(); }
   [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept {
     return running_->is_durable(id);

@@ -2,6 +2,7 @@
 #include "perdure/api/open.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <map>
@@ -18,6 +19,7 @@
 #include "perdure/pool/catalog.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
+#include "perdure/replication/primary.hpp"
 
 namespace perdure::detail {
 namespace {
@@ -199,6 +201,24 @@ Status plan_opening(const std::string& path, const Options& options, const Engin
   return {};
 }
 
+// With Options::replicate: opens the log.
+Status open_primary(const std::string& path, const Options& options, const EngineInfo& chosen,
+                    Opened& opened) {
+  if (!options.replicate.wanted()) return {};
+  if (opened.file->read_only())
+    return failure(Code::invalid, path, "Options::replicate for a pool that is opened for reading",
+                   "none: nothing is logged", "leave it out");
+  if (!chosen.has_snapshots)
+    return failure(Code::unsupported, path,
+                   "Options::replicate with engine '" + std::string(chosen.name) + "'",
+                   "an engine whose log can be followed: shadow, shadow/stm, shadow/global_lock",
+                   "open the pool with one of them if it is of their family");
+  auto primary = replication::Primary::open(options.replicate, *opened.file);
+  if (!primary) return primary.status();
+  opened.primary = std::move(*primary);
+  return {};
+}
+
 // A follower that attaches anew may find that the program has become another version meanwhile.
 void keep_layout(engine::follow::Follower& follower, pool::OpenPool& file,
                  const pool::CatalogContents& catalog) {
@@ -351,6 +371,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   how.create = options.create;
   how.must_create = options.must_create;
   how.read_only = options.read_only;
+  how.with_log = options.replicate.wanted();
   how.max_bytes = options.creation.max_size;
   how.raise_max = options.creation.raise_max_size;
   how.initial_bytes = options.creation.initial_size;
@@ -420,6 +441,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
     if (!archive) return archive.status();
     opened.archive = std::move(*archive);
   }
+  if (Status s = open_primary(path, options, *chosen, opened); !s.ok()) return s;
   if (opened.file->following()) {
     if (!options.trace.empty())
       return failure(Code::invalid, path, "Options::trace for a pool that is read beside a writer",
@@ -436,12 +458,16 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
       return of_the_medium(s);
   if (!opened.file->read_only() && chosen->prepare_log != nullptr)
     if (Status s = chosen->prepare_log(*opened.file); !s.ok()) return of_the_medium(s);
-  if (opened.archive != nullptr)
-    if (Status s = opened.archive->catch_up(*opened.file); !s.ok()) return s;
   auto catalog = pool::read_catalog(path, header, opened.file->medium().data());
   if (!catalog) return catalog.status();
   opened.file->set_root(catalog->root_offset, catalog->root_bytes);
   if (Status s = plan_opening(path, options, *chosen, root, *catalog, opened); !s.ok()) return s;
+  // A program that is refused has deposed no other copy. What a copy has that has diverged stays out
+  // of the archive.
+  if (opened.primary != nullptr)
+    if (Status s = opened.primary->take_over(*opened.file); !s.ok()) return s;
+  if (opened.archive != nullptr)
+    if (Status s = opened.archive->catch_up(*opened.file); !s.ok()) return s;
   if (options.checksums && !opened.file->read_only()) opened.file->want_checksums();
   const bool limited = chosen->limits_shadow != nullptr && chosen->limits_shadow(opened.config);
   if (chosen->serves_readers)
@@ -452,8 +478,22 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   return opened;
 }
 
-void start_archive(backup::Archive& archive, engine::FollowedLog* log, pool::OpenPool& file) {
-  archive.start(*log, file).or_throw();
+void follow_log(backup::Archive* archive, replication::Primary* primary, engine::FollowedLog* log,
+                pool::OpenPool& file) {
+  if (primary != nullptr) primary->start(*log, file).or_throw();
+  if (archive != nullptr) archive->start(*log, file).or_throw();
+}
+
+Status wait_acknowledged(replication::Primary* primary, const pool::OpenPool& file,
+                         std::uint64_t id, Ack level) {
+  if (primary != nullptr) return primary->wait(id, level);
+  return failure(Code::invalid, file.path(),
+                 "a wait for `shipped` or `quorum` in a pool that is not replicated",
+                 "Options::replicate", "open the pool with it, or wait for `local`");
+}
+
+bool is_acknowledged(const replication::Primary* primary, std::uint64_t id, Ack level) noexcept {
+  return primary != nullptr && primary->has(id, level);
 }
 
 Status opening_failed(const std::string& path) {
@@ -469,10 +509,15 @@ Status opening_failed(const std::string& path) {
 }
 
 struct Completions::Impl {
+  using Clock = std::chrono::steady_clock;
   std::function<Status(std::uint64_t)> wait;
   std::mutex mutex;
   std::condition_variable changed;
-  std::multimap<std::uint64_t, std::function<void(Status)>> waiting;
+  struct Waiting {
+    std::function<void(Status)> f;
+    Clock::time_point since;
+  };
+  std::multimap<std::uint64_t, Waiting> waiting;
   bool stop = false;
   std::thread thread;
 
@@ -483,19 +528,27 @@ struct Completions::Impl {
       if (waiting.empty()) return;
       const std::uint64_t id = waiting.begin()->first;
       lock.unlock();
+      const Clock::time_point begun = Clock::now();
       const Status status = [&] {
         const base::ReservedSlot slot(base::completion_slot);
         return wait(id);
       }();
       lock.lock();
-      while (!waiting.empty() && waiting.begin()->first <= id) {
-        auto f = std::move(waiting.begin()->second);
-        waiting.erase(waiting.begin());
+      // A failure is also that of those which have waited as long for a later id.
+      for (auto at = waiting.begin(); at != waiting.end();) {
+        if (at->first > id && (status.ok() || at->second.since > begun)) {
+          if (status.ok()) break;
+          ++at;
+          continue;
+        }
+        auto f = std::move(at->second.f);
+        waiting.erase(at);
         lock.unlock();
         // This is the program's code: where it uses a pool it takes a slot as any thread does.
         f(status);
         base::give_back_thread_slot();  // f may have taken one; this thread has none between calls
         lock.lock();
+        at = waiting.begin();
       }
     }
   }
@@ -517,7 +570,7 @@ Completions::~Completions() {
 
 void Completions::add(std::uint64_t id, std::function<void(Status)> f) {
   const std::lock_guard lock(impl_->mutex);
-  const auto added = impl_->waiting.emplace(id, std::move(f));
+  const auto added = impl_->waiting.emplace(id, Impl::Waiting{std::move(f), Impl::Clock::now()});
   if (!impl_->thread.joinable()) {
     try {
       const base::BlockedSignals blocked;

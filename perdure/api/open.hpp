@@ -21,6 +21,9 @@
 namespace perdure::backup {
 class Archive;
 }
+namespace perdure::replication {
+class Primary;
+}
 namespace perdure::engine {
 class FollowedLog;
 }
@@ -36,11 +39,19 @@ struct Opened {
   Plan plan;
   /// With Options::archive: what the session appends to.
   std::shared_ptr<backup::Archive> archive;
+  /// With Options::replicate: what appends the session's log to the replicated one.
+  std::shared_ptr<replication::Primary> primary;
 };
 
-/// Begins to archive the log, in a session without a transaction. Throws perdure::error, and
-/// std::bad_alloc.
-void start_archive(backup::Archive& archive, engine::FollowedLog* log, pool::OpenPool& file);
+/// Begins to archive and to replicate the log, in a session without a transaction; null: not so.
+/// Throws perdure::error, and std::bad_alloc.
+void follow_log(backup::Archive* archive, replication::Primary* primary, engine::FollowedLog* log,
+                pool::OpenPool& file);
+/// Primary's calls (replication/primary.hpp); for null, what a pool answers that is not replicated.
+Status wait_acknowledged(replication::Primary* primary, const pool::OpenPool& file,
+                         std::uint64_t id, Ack level);
+[[nodiscard]] bool is_acknowledged(const replication::Primary* primary, std::uint64_t id,
+                                   Ack level) noexcept;
 
 struct RootType;  // layout.hpp
 

@@ -18,6 +18,7 @@
 #include "perdure/log/progress.hpp"
 #include "perdure/medium/values.hpp"
 #include "perdure/pool/scrub.hpp"
+#include "perdure/replication/options.hpp"
 
 namespace perdure {
 
@@ -104,6 +105,9 @@ struct Options {
   bool checksums = false;
   /// Where the log is archived, so that each of its states can be restored (docs/backup.md).
   ArchiveOptions archive = {};
+  /// The log over which the pool is replicated, so that another machine can take over
+  /// (docs/replication.md).
+  ReplicateOptions replicate = {};
   /// Processes that read the pool beside the one that writes it (docs/readers.md).
   ReaderOptions readers = {};
   /// The accesses of each committed transaction are recorded to this file, as addresses and sizes

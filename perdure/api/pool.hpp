@@ -146,6 +146,16 @@ class TypedPool : public PoolBase {
   auto update(Durability durability, F&& f) {
     return self().run_update(durability, f);
   }
+  /// update() of a replicated pool that returns when the transaction has reached `level`
+  /// (docs/replication.md); its durability is the pool's. Throws as update(), and as
+  /// Receipt::wait(level): the transaction is committed then, and visible in this copy. Inside another
+  /// transaction it waits for nothing: the outer one's level counts.
+  template <class F>
+  auto update(Ack level, F&& f) {
+    auto receipt = self().run_update(this->durability_, f);
+    receipt.reach(level);
+    return receipt;
+  }
   /// update() with the perdure::error as a Status; what f throws is still rethrown, and so is
   /// std::bad_alloc.
   template <class F>

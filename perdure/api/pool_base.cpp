@@ -26,6 +26,7 @@
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/open_pool.hpp"
+#include "perdure/replication/primary.hpp"
 
 namespace perdure {
 namespace {
@@ -334,6 +335,12 @@ ArchiveStats PoolBase::archive() {
   return archive != nullptr ? archive->stats() : ArchiveStats{};
 }
 
+ReplicationStats PoolBase::replication() {
+  running_->must_be_own();
+  const replication::Primary* const primary = running_->primary();
+  return primary != nullptr ? primary->stats() : ReplicationStats{};
+}
+
 void PoolBase::flush_archive() {
   running_->must_be_own();
   backup::Archive* const archive = running_->archive();
@@ -366,8 +373,12 @@ BackupReport PoolBase::back_up(engine::OpenSnapshot& snapshot, const std::string
 
 BackupReport PoolBase::back_up(engine::OpenSnapshot& snapshot, backup::Store& store,
                                const pool::StateProgress& progress) {
-  // A backup has nothing that the pool may lose.
+  // A backup has nothing that the pool may lose; of a replicated one, also nothing that this copy
+  // may lose to the others.
   wait_for(snapshot.id());
+  // mutant: backup-of-what-is-shipped
+  if (running_->primary() != nullptr)
+    running_->wait_acknowledged(snapshot.id(), Ack::shipped).or_throw();
   const pool::PoolState state = state_of(snapshot);
   const pool::Header header = file().header_of_clean_close(state.id);
   return backup::write_base(store, header, file().file_mode(), backup::unix_nanoseconds(), state,
@@ -402,6 +413,7 @@ void PoolBase::shut() noexcept {
   } catch (...) {  // the next opening recovers
   }
   end_events();
+  if (replication::Primary* const primary = running_->primary(); primary != nullptr) primary->end();
   running_ = nullptr;
 }
 

@@ -22,6 +22,7 @@
 #include "perdure/backup/events.hpp"
 #include "perdure/backup/options.hpp"
 #include "perdure/base/status.hpp"
+#include "perdure/replication/options.hpp"
 
 namespace perdure {
 
@@ -38,6 +39,9 @@ namespace backup {
 class Archive;
 class Store;
 }  // namespace backup
+namespace replication {
+class Primary;
+}
 namespace medium {
 class Medium;
 }
@@ -89,6 +93,8 @@ class RunningEngine : public DurabilitySource {
   [[nodiscard]] virtual engine::Snapshots* snapshots() noexcept = 0;
   /// The archive of the pool's log; null where it has none.
   [[nodiscard]] virtual backup::Archive* archive() noexcept = 0;
+  /// What appends the pool's log to the replicated one; null where it is not replicated.
+  [[nodiscard]] virtual replication::Primary* primary() noexcept = 0;
   /// The log, for those that read it; null where the engine has none.
   [[nodiscard]] virtual engine::FollowedLog* followed_log() noexcept = 0;
   /// What follows another process's pool; null: this process has the pool for itself.
@@ -171,6 +177,8 @@ class PoolBase {
   /// perdure::error: invalid in a pool without an archive, expired where it was given up, the
   /// archive's failure (full, io), and what receipts throw.
   void flush_archive();
+  /// What is known of the pool's replication (Options::replicate). Throws std::bad_alloc.
+  [[nodiscard]] ReplicationStats replication();
   /// The pool's header (perdure/pool/format.hpp): identity, sizes, format. Valid while the pool is
   /// open.
   [[nodiscard]] const pool::Header& header();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Receipt: what update() returns: the lambda's value, and when the transaction is durable.
+// Receipt: what update() returns: the lambda's value, and when the transaction is durable, or, in a
+// replicated pool, in the log (Ack).
 //
 // A receipt covers everything its transaction read (LAW-2). It must not outlive its Pool.
 // Thread safety: a value; any thread may call wait().
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "perdure/base/status.hpp"
+#include "perdure/replication/options.hpp"
 
 namespace perdure {
 
@@ -29,6 +31,10 @@ class DurabilitySource {
   /// Calls f(status) once, when id is durable or can't become so: possibly at once, possibly on the
   /// pool's completion thread.
   virtual void when_durable(std::uint64_t id, std::function<void(Status)> f) = 0;
+  /// The same of levels above `local`.
+  virtual Status wait_acknowledged(std::uint64_t id, Ack level) = 0;
+  [[nodiscard]] virtual bool is_acknowledged(std::uint64_t id, Ack level) const noexcept = 0;
+  virtual void when_acknowledged(std::uint64_t id, Ack level, std::function<void(Status)> f) = 0;
 };
 
 }  // namespace detail
@@ -49,15 +55,40 @@ class ReceiptBase {
   [[nodiscard]] bool durable() const noexcept {
     return source_ != nullptr && source_->is_durable(id_);
   }
-  /// Returns when the transaction is durable. Throws error(poisoned) when the medium failed before,
-  /// error(invalid) for a nested update's receipt, and nothing else.
-  void wait() const { try_wait().or_throw(); }
-  /// wait() with the failure as a Status: poisoned, or invalid for a nested update's receipt.
-  [[nodiscard]] Status try_wait() const {
-    return source_ == nullptr ? nested() : source_->wait_durable(id_);
+  /// Whether the transaction has reached the receipt's level: durable() unless at() has said
+  /// otherwise. Never waits.
+  [[nodiscard]] bool reached() const noexcept {
+    if (level_ == Ack::local) return durable();
+    return source_ != nullptr && source_->is_acknowledged(id_, level_);
   }
-  /// Makes executor(g) run g() when the transaction is durable, or can't become so; g calls
-  /// f(Status). The executor may be called on a thread of the pool's, which blocks the program's
+  /// The level that reached(), wait(), then() and co_await are about.
+  [[nodiscard]] Ack level() const noexcept { return level_; }
+  /// Returns when the transaction has reached the receipt's level: when it is durable, unless at()
+  /// has said otherwise. Throws error(poisoned) when the medium failed before, error(invalid) for a
+  /// nested update's receipt, and what wait(Ack) throws.
+  void wait() const { try_wait().or_throw(); }
+  /// Returns when the transaction has reached `level`. Throws error(in_doubt) where that takes
+  /// longer than ReplicateOptions::patience: it may be reached later. Throws error(deposed) where
+  /// the log has given another copy the lead before it had this transaction, which it never gets
+  /// then; error(invalid) in a pool that is not replicated; error(unsupported) for `quorum` where the
+  /// log does not say that it has three replicas on disk; and what wait() throws.
+  void wait(Ack level) const { try_wait(level).or_throw(); }
+  /// wait() with the failure as a Status.
+  [[nodiscard]] Status try_wait() const { return try_wait(level_); }
+  /// wait(level) with the failure as a Status.
+  [[nodiscard]] Status try_wait(Ack level) const {
+    if (source_ == nullptr) return nested();
+    return level == Ack::local ? source_->wait_durable(id_)
+                               : source_->wait_acknowledged(id_, level);
+  }
+  /// What update(level, f) does with its receipt: waits, and makes it one of that level. Nothing is
+  /// done with the receipt of a nested update.
+  void reach(Ack level) {
+    level_ = level;
+    if (source_ != nullptr) wait();
+  }
+  /// Makes executor(g) run g() when the transaction has reached the receipt's level, or can't; g
+  /// calls f(Status). The executor may be called on a thread of the pool's, which blocks the program's
   /// signals. Throws error(too_many_threads) or std::bad_alloc; f is not called then.
   template <class Executor, class F>
   void then(Executor executor, F f) const {
@@ -70,7 +101,8 @@ class ReceiptBase {
   /// then() without an executor: f runs on this thread at once, or on the pool's completion thread.
   void when(std::function<void(Status)> f) const {
     if (source_ == nullptr) return f(nested());
-    source_->when_durable(id_, std::move(f));
+    if (level_ == Ack::local) return source_->when_durable(id_, std::move(f));
+    source_->when_acknowledged(id_, level_, std::move(f));
   }
   /// What a nested update()'s receipt answers.
   [[nodiscard]] static Status nested() {
@@ -82,10 +114,13 @@ class ReceiptBase {
   detail::DurabilitySource* source_;
   /// The transaction's id.
   std::uint64_t id_;
+  /// What reached(), wait(), then() and co_await are about.
+  Ack level_ = Ack::local;
 };
 
 /// The receipt of an update() whose lambda returned a T. A coroutine may co_await it: it goes on,
-/// with the value, on the pool's completion thread when the transaction is durable. Must not
+/// with the value, on the pool's completion thread when the transaction is durable, or has reached
+/// the level that at() names: `co_await std::move(receipt).at(perdure::shipped)`. Must not
 /// outlive its Pool. Thread safety: a value; see ReceiptBase.
 template <class T>
 class Receipt : public ReceiptBase {
@@ -95,21 +130,26 @@ class Receipt : public ReceiptBase {
       : ReceiptBase(source, id), value_(std::move(value)) {}
   /// Returns what the lambda returned. It is known at once, durable or not.
   [[nodiscard]] const T& value() const& noexcept { return value_; }
+  /// The same receipt of another level, for then() and co_await.
+  [[nodiscard]] Receipt at(Ack level) && noexcept {
+    level_ = level;
+    return std::move(*this);
+  }
   /// What the lambda returned, taken out of a receipt that is not needed any more.
   [[nodiscard]] T&& value() && noexcept { return std::move(value_); }
 
-  // co_await receipt: resumes when durable, with the value; throws error(poisoned). The coroutine
-  // continues on the pool's completion thread.
+  // co_await receipt: resumes with the value, when the level is reached; throws as wait(). The
+  // coroutine continues on the pool's completion thread.
   /// For co_await: whether there is nothing to wait for.
-  [[nodiscard]] bool await_ready() const noexcept { return durable(); }
-  /// For co_await: has the coroutine resumed when the transaction is durable, or can't become so.
+  [[nodiscard]] bool await_ready() const noexcept { return reached(); }
+  /// For co_await: has the coroutine resumed when the transaction has reached the level, or can't.
   void await_suspend(std::coroutine_handle<> h) {
     when([this, h](Status s) {
       status_ = std::move(s);
       h.resume();
     });
   }
-  /// For co_await: the lambda's value; throws error(poisoned).
+  /// For co_await: the lambda's value; throws as wait().
   T await_resume() {
     status_.or_throw();
     return std::move(value_);
@@ -125,18 +165,23 @@ template <>
 class Receipt<void> : public ReceiptBase {
  public:
   using ReceiptBase::ReceiptBase;
+  /// The same receipt of another level, for then() and co_await.
+  [[nodiscard]] Receipt at(Ack level) && noexcept {
+    level_ = level;
+    return std::move(*this);
+  }
   /// Nothing, so that generic code need not ask.
   void value() const noexcept {}
   /// For co_await: whether there is nothing to wait for.
-  [[nodiscard]] bool await_ready() const noexcept { return durable(); }
-  /// For co_await: has the coroutine resumed when the transaction is durable, or can't become so.
+  [[nodiscard]] bool await_ready() const noexcept { return reached(); }
+  /// For co_await: has the coroutine resumed when the transaction has reached the level, or can't.
   void await_suspend(std::coroutine_handle<> h) {
     when([this, h](Status s) {
       status_ = std::move(s);
       h.resume();
     });
   }
-  /// For co_await: throws error(poisoned) where the transaction can't become durable.
+  /// For co_await: throws as wait().
   void await_resume() { status_.or_throw(); }
 
  private:

@@ -31,9 +31,12 @@ class Running final : public RunningEngine {
       : file_(std::move(opened.file)),
         engine(std::make_unique<Engine>(*file_, opened.config, opened.recovery)),
         archive_(std::move(opened.archive)),
-        completions_([this](std::uint64_t id) { return wait_durable(id); }) {
-    if (archive_ != nullptr)
-      start_archive(*archive_, perdure::engine::followed_log_of(*engine), *file_);
+        primary_(std::move(opened.primary)),
+        completions_([this](std::uint64_t id) { return wait_durable(id); }),
+        acknowledgements_(
+            [this](std::uint64_t id) { return wait_acknowledged(id, Ack::shipped); }) {
+    if (archive_ != nullptr || primary_ != nullptr)
+      follow_log(archive_.get(), primary_.get(), perdure::engine::followed_log_of(*engine), *file_);
   }
 
   Status wait_durable(std::uint64_t id) override {
@@ -55,6 +58,21 @@ class Running final : public RunningEngine {
     if (inherited()) return f(engine->core().why());
     if (is_durable(id)) return f(Status());
     completions_.add(id, std::move(f));
+  }
+  Status wait_acknowledged(std::uint64_t id, Ack level) override {
+    Status s = wait_durable(id);
+    return s.ok() ? detail::wait_acknowledged(primary_.get(), *file_, id, level) : s;
+  }
+  [[nodiscard]] bool is_acknowledged(std::uint64_t id, Ack level) const noexcept override {
+    return !inherited() && detail::is_acknowledged(primary_.get(), id, level);
+  }
+  void when_acknowledged(std::uint64_t id, Ack level, std::function<void(Status)> f) override {
+    if (inherited()) return f(engine->core().why());
+    if (is_acknowledged(id, level)) return f(Status());
+    // What forbids the level is known at once; all levels above `local` are reached together.
+    if (Status s = detail::wait_acknowledged(primary_.get(), *file_, 0, level); !s.ok())
+      return f(std::move(s));
+    acknowledgements_.add(id, std::move(f));
   }
   Status checkpoint() override {
     Status s = base::ensure_thread_slot();
@@ -88,6 +106,7 @@ class Running final : public RunningEngine {
     return perdure::engine::snapshots_of(*engine);
   }
   [[nodiscard]] backup::Archive* archive() noexcept override { return archive_.get(); }
+  [[nodiscard]] replication::Primary* primary() noexcept override { return primary_.get(); }
   [[nodiscard]] perdure::engine::FollowedLog* followed_log() noexcept override {
     return perdure::engine::followed_log_of(*engine);
   }
@@ -116,9 +135,10 @@ class Running final : public RunningEngine {
   [[nodiscard]] std::uint64_t closed_at() const noexcept {
     return closed_at_.load(std::memory_order_acquire);
   }
-  std::shared_ptr<backup::Archive> archive_;  // its thread reads the engine's log
+  std::shared_ptr<backup::Archive> archive_;       // its thread reads the engine's log
+  std::shared_ptr<replication::Primary> primary_;  // so does its
   std::atomic<std::uint64_t> closed_at_{0};
-  Completions completions_;  // last: its thread ends first
+  Completions completions_, acknowledgements_;  // last: their threads end first
 };
 
 }  // namespace perdure::detail

@@ -139,17 +139,14 @@ void Archive::append(std::uint64_t data_bytes) {
 }
 
 Status Archive::start(engine::FollowedLog& log, pool::OpenPool& file) {
-  log_ = &log;
   file_ = &file;
   log_eighth_ = file.header().ring_bytes / 8;
   created_ = file.created();
-  cursor_ = log.cursor();
   // ARCHIVE-2: before the first record of the session.
-  floor_ = log.floors().add("archive " + store_->name(), end_.last,
-                            options_.when_full == ArchiveOptions::WhenFull::wait
-                                ? log::FloorPolicy::wait
-                                : log::FloorPolicy::give_up,
-                            options_.patience);
+  tap_.start(log, "archive " + store_->name(), end_.last,
+             options_.when_full == ArchiveOptions::WhenFull::wait ? log::FloorPolicy::wait
+                                                                  : log::FloorPolicy::give_up,
+             options_.patience);
   if (Status s = file.archive_log(); !s.ok()) return s;
   {
     const std::lock_guard lock(mutex_);
@@ -157,8 +154,8 @@ Status Archive::start(engine::FollowedLog& log, pool::OpenPool& file) {
     if (Status s = seal(); !s.ok()) return s;
     show();
   }
-  file.when_header_changes([this] { return header_changed(); });
-  log.before_close([this](std::uint64_t last) { return finish(last); });
+  file.when_header_changes.add(this, [this] { return header_changed(); });
+  log.before_close.add(this, [this](std::uint64_t last) { return finish(last); });
   const base::BlockedSignals blocked;
   thread_ = std::thread([this] { run(); });
   return {};
@@ -166,10 +163,10 @@ Status Archive::start(engine::FollowedLog& log, pool::OpenPool& file) {
 
 Archive::~Archive() {
   stop_.store(true, std::memory_order_relaxed);
-  if (log_ != nullptr) {
-    log_->floors().wake();
-    log_->before_close({});
-    file_->when_header_changes({});
+  if (tap_.started()) {
+    tap_.log().floors().wake();
+    tap_.log().before_close.remove(this);
+    file_->when_header_changes.remove(this);
   }
   if (thread_.joinable()) thread_.join();
   // The floor stays: the engine's own thread may still make a checkpoint.
@@ -190,7 +187,7 @@ void Archive::run() {
   milliseconds nap = shortest_nap;
   bool failed = false;
   for (;;) {
-    const bool asked = log_->floors().nap(nap, failed);
+    const bool asked = tap_.log().floors().nap(nap, failed);
     if (stop_.load(std::memory_order_relaxed)) return;
     const std::lock_guard lock(mutex_);
     if (finished_ || given_up_) return;
@@ -227,27 +224,19 @@ Status Archive::step(bool now) {
 // std::bad_alloc, with no record passed that was not gathered.
 bool Archive::gather() {
   if (given_up_) return false;
-  {
-    const log::Floors::Reading reading(*floor_);
-    if (reading) {
-      // ARCHIVE-1: the id is read before the rings' tails.
-      // mutant: archive-durable-only
-      const std::uint64_t durable = log_->followable_id();
-      cursor_.look();
-      bool all = false;
-      while (frames_.size() < 2 * options_.file_bytes) {
-        if (!next_.words && !cursor_.next(durable, next_)) {
-          all = true;
-          break;
-        }
-        entries_.add(next_);
-        log_bytes_ += cursor_.bytes(next_);
-        next_ = {};
+  // ARCHIVE-1
+  const LogTap::Found found = tap_.read(
+      [&] {
         if (entries_.bytes() >= frame_bytes) append(file_->data_bytes());
-      }
-      if (!entries_.empty()) append(file_->data_bytes());
-      return all;
-    }
+        return frames_.size() < 2 * options_.file_bytes;
+      },
+      [&](const log::RecordView& record, std::uint64_t bytes) {
+        entries_.add(record);
+        log_bytes_ += bytes;
+      });
+  if (found != LogTap::Found::given_up) {
+    if (!entries_.empty()) append(file_->data_bytes());
+    return found == LogTap::Found::all;
   }
   // Commits no longer wait for it.
   gave_up("commits had to wait for it for " + std::to_string(options_.patience.count()) + " ms" +
@@ -291,7 +280,7 @@ Status Archive::seal() {
   }
   // ARCHIVE-2
   // mutant: archive-floor-after-segment
-  if (floor_ != nullptr) log_->floors().raise(*floor_, sealing_->name.last);
+  if (tap_.started()) tap_.raise(sealing_->name.last);
   stored_ = sealing_->name.last;
   ++files_;
   bytes_ += bytes.size();
@@ -304,7 +293,7 @@ void Archive::gave_up(const std::string& why) {
   problem_ = why;
   frames_.clear();
   sealing_.reset();
-  log_->floors().give_up(*floor_);
+  tap_.give_up();
 }
 
 // The thread that changes the header is the only one that commits transactions then, or what the
@@ -334,7 +323,7 @@ Status Archive::flush(std::uint64_t id) {
     const std::lock_guard lock(mutex_);
     if (finished_) return {};
     // Read before the log: what is not there then, has logged nothing.
-    const bool durable = log_->followable_id() >= id;
+    const bool durable = tap_.log().followable_id() >= id;
     Status s = gather_all();
     if (s.ok()) s = write_all();
     if (given_up_)
@@ -343,7 +332,7 @@ Status Archive::flush(std::uint64_t id) {
     problem_ = s.message();
     show();
     if (!s.ok() || durable || stored_ >= id) return s;
-    if (log_->refuses() != 0)
+    if (tap_.log().refuses() != 0)
       return failure(Code::poisoned, file_->path(), "a pool whose medium has failed", {},
                      "open it again");
     // There is more, or another thread has drawn a lower id and is about to be durable.
@@ -397,7 +386,7 @@ void Archive::show() {
 ArchiveStats Archive::stats() const {
   const std::lock_guard lock(shown_mutex_);
   ArchiveStats s = shown_;
-  if (log_ != nullptr) s.waits = log_->floors().waits();
+  if (tap_.started()) s.waits = tap_.log().floors().waits();
   return s;
 }
 

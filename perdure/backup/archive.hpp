@@ -3,8 +3,8 @@
 // Archive: copies the log of an open pool to a store, as frames in segments, while transactions go
 // on; and, at an opening, what the log still has that the archive lacks.
 //
-//   ARCHIVE-1 Only what is durable in the pool's log is archived, in id order: the archive never
-//             knows more than the pool after any crash.
+//   ARCHIVE-1 Only what is durable in the pool's log is archived, in id order (TAP-1): the archive
+//             never knows more than the pool after any crash.
 //   ARCHIVE-2 The archive's floor (FLOOR-1) is raised when a segment is durable in the store. So
 //             after a crash of the process or the machine, the log has every record that the
 //             archive lacks: the next opening appends them before the session empties the log.
@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "perdure/backup/frame.hpp"
+#include "perdure/backup/log_tap.hpp"
 #include "perdure/backup/options.hpp"
 #include "perdure/backup/segment.hpp"
 #include "perdure/backup/store.hpp"
@@ -92,17 +93,14 @@ class Archive {
 
   std::optional<std::uint64_t> newest_base_;  // in the store, at the opening
 
-  engine::FollowedLog* log_ = nullptr;
+  LogTap tap_;
   pool::OpenPool* file_ = nullptr;
-  std::shared_ptr<log::Floors::Floor> floor_;
   std::uint64_t log_eighth_ = 0;
 
   mutable std::mutex mutex_;  // guards what follows
-  log::LogCursor cursor_;
   EntryGatherer entries_;
   std::vector<std::byte> frames_;  // of the next segment
   HistoryEnd begin_, end_;         // before these frames, and after them
-  log::RecordView next_;           // passed by the cursor, and not gathered: there was no memory
   std::uint64_t log_bytes_ = 0;    // that these frames take in the log
   struct Sealing {
     SegmentName name;

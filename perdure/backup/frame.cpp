@@ -85,10 +85,10 @@ Status known_kind(const Frame& frame, const std::string& name, const std::string
   const FrameHeader& h = frame.header;
   if (h.kind == FrameKind::header && h.payload_bytes != sizeof(pool::Header))
     return strange_frame(name, what + " has no whole header");
-  if (h.kind != FrameKind::header && h.kind != FrameKind::group && h.kind != FrameKind::term)
+  if (h.kind < FrameKind::group || h.kind > FrameKind::header)
     return failure(Code::incompatible, name,
                    what + " is of kind " + std::to_string(static_cast<unsigned>(h.kind)),
-                   "a group, a term or a header", "use a newer build");
+                   "a group, a part, a term or a header", "use a newer build");
   return {};
 }
 
@@ -110,7 +110,8 @@ Status each_frame(const std::byte* bytes, std::uint64_t n, const std::string& na
                                      ", not " + std::to_string(end.last));
     if (!continues(*frame, end)) return strange_frame(name, place + " fails its check");
     if (Status s = known_kind(*frame, name, place); !s.ok()) return s;
-    if (h.kind == FrameKind::term) return strange_frame(name, place + " begins a term");
+    if (h.kind == FrameKind::term || h.kind == FrameKind::part)
+      return strange_frame(name, place + " is one of a replicated log");
     if (Status s = f(*frame); !s.ok()) return s;
     end = {h.last, h.unix_ns, h.chain};
     at += sizeof h + h.payload_bytes;
@@ -136,19 +137,29 @@ void EntryGatherer::add(const log::RecordView& record) {
   last_ = record.id();
 }
 
-void EntryGatherer::append_to(std::vector<std::byte>& to, const std::uint8_t (&uuid)[16],
-                              std::uint64_t last, std::uint64_t data_bytes, std::uint64_t unix_ns,
-                              HistoryEnd& end) {
+FrameHeader EntryGatherer::header(std::uint64_t last, std::uint64_t data_bytes,
+                                  std::uint64_t unix_ns) const noexcept {
   FrameHeader header{};
   header.kind = FrameKind::group;
-  std::memcpy(header.uuid, uuid, sizeof header.uuid);
   header.last = last;
   header.transactions = transactions_;
   header.data_bytes = data_bytes;
   header.unix_ns = unix_ns;
-  append_frame(to, header, words_.data(), bytes(), end);
+  return header;
+}
+
+void EntryGatherer::clear() noexcept {
   words_.clear();
   transactions_ = 0;
+}
+
+void EntryGatherer::append_to(std::vector<std::byte>& to, const std::uint8_t (&uuid)[16],
+                              std::uint64_t last, std::uint64_t data_bytes, std::uint64_t unix_ns,
+                              HistoryEnd& end) {
+  FrameHeader frame = header(last, data_bytes, unix_ns);
+  std::memcpy(frame.uuid, uuid, sizeof frame.uuid);
+  append_frame(to, frame, payload(), bytes(), end);
+  clear();
 }
 
 }  // namespace perdure::backup

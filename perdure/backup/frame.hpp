@@ -28,9 +28,10 @@ namespace perdure::backup {
 /// The time, as frames and backups state it.
 [[nodiscard]] std::uint64_t unix_nanoseconds();
 
-/// What a frame holds. The numbers that are missing are kept for replication.
+/// What a frame holds.
 enum class FrameKind : std::uint16_t {
   group = 1,   ///< transactions' entries (log/record.hpp)
+  part = 2,    ///< a piece of the payload of the next group (replication/stream.hpp). In no segment
   term = 3,    ///< a new term begins (perdure/replication/stream.hpp); a text. In no segment
   header = 4,  ///< the pool's header from here on
 };
@@ -49,9 +50,10 @@ struct FrameHeader {
   std::uint64_t before;    ///< the last id before this frame
   std::uint64_t last;      ///< the last id up to this frame's end
   std::uint32_t transactions;
-  std::uint16_t part, parts;  ///< for replication; 0
-  std::uint64_t data_bytes;   ///< the data region's length that the entries need
-  std::uint64_t unix_ns;      ///< when the frame was made; never below that of the frame before
+  std::uint16_t part;        ///< kind part: its number, from 0 on; otherwise 0
+  std::uint16_t parts;       ///< kind group: of how many frames `part` it is the end; otherwise 0
+  std::uint64_t data_bytes;  ///< the data region's length that the entries need
+  std::uint64_t unix_ns;     ///< when the frame was made; never below that of the frame before
   std::uint32_t payload_bytes;
   std::uint8_t codec;  ///< 0: as it is
   std::uint8_t flags;  ///< 0
@@ -109,6 +111,11 @@ class EntryGatherer {
   [[nodiscard]] bool empty() const noexcept { return words_.empty(); }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return words_.size() * 8; }
   [[nodiscard]] std::uint64_t last() const noexcept { return last_; }
+  /// The header of a frame of what was gathered, whose ids reach to `last`.
+  [[nodiscard]] FrameHeader header(std::uint64_t last, std::uint64_t data_bytes,
+                                   std::uint64_t unix_ns) const noexcept;
+  [[nodiscard]] const void* payload() const noexcept { return words_.data(); }  ///< bytes() long
+  void clear() noexcept;
   /// Appends a frame of what was gathered, whose ids reach to `last`, and forgets it.
   void append_to(std::vector<std::byte>& to, const std::uint8_t (&uuid)[16], std::uint64_t last,
                  std::uint64_t data_bytes, std::uint64_t unix_ns, HistoryEnd& end);

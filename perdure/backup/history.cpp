@@ -8,13 +8,13 @@
 
 namespace perdure::backup {
 
-Result<FramesAfter> FramesAfter::open(Store& store, const Base& base) {
-  FramesAfter frames(store, base);
+Result<std::unique_ptr<Frames>> FramesAfter::open(Store& store, const Base& base) {
+  std::unique_ptr<FramesAfter> frames(new FramesAfter(store, base));
   auto segments = list_segments(store);
   if (!segments) return segments.status();
   for (const SegmentName& name : *segments)
-    if (name.last >= base.id) frames.names_.push_back(name);
-  return frames;
+    if (name.last >= base.id) frames->names_.push_back(name);
+  return std::unique_ptr<Frames>(std::move(frames));
 }
 
 Status FramesAfter::each(const std::function<Result<bool>(const Frame&)>& f,

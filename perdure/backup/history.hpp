@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,19 +18,31 @@
 
 namespace perdure::backup {
 
-/// The segments that follow a base, as they were listed once: both readings of a restore see the
-/// same.
-class FramesAfter {
+/// The frames that follow a base: both readings of a restore see the same.
+class Frames {
  public:
-  /// Returns `corrupt` with what is missing, `incompatible`, `io`.
-  static Result<FramesAfter> open(Store& store, const Base& base);
+  virtual ~Frames() = default;
+  Frames(const Frames&) = delete;
+  Frames& operator=(const Frames&) = delete;
   /// Calls f(frame) for each frame with an id above the base's, and for each header frame, until f
-  /// returns false, or at the run's end. Every segment's frames are valid until `release` is called,
-  /// which is after each segment.
+  /// returns false, or at the end. Frames are valid until `release` is called, now and then. Returns
+  /// `corrupt` with what is missing, `incompatible`, `io`, and what f returns.
+  virtual Status each(const std::function<Result<bool>(const Frame&)>& f,
+                      const std::function<Status()>& release) = 0;
+  /// Whether there is more behind a gap.
+  [[nodiscard]] virtual bool gap() const noexcept = 0;
+
+ protected:
+  Frames() = default;
+};
+
+/// Those in an archive's segments, as they were listed once.
+class FramesAfter final : public Frames {
+ public:
+  static Result<std::unique_ptr<Frames>> open(Store& store, const Base& base);
   Status each(const std::function<Result<bool>(const Frame&)>& f,
-              const std::function<Status()>& release = {});
-  /// Whether there are segments behind a gap.
-  [[nodiscard]] bool gap() const noexcept { return gap_; }
+              const std::function<Status()>& release) override;
+  [[nodiscard]] bool gap() const noexcept override { return gap_; }
 
  private:
   FramesAfter(Store& store, const Base& base) : store_(&store), base_id_(base.id) {

@@ -21,8 +21,9 @@ class Store;
 /// by a thread of its own once it is durable; with a backup (Pool::backup), the state after any
 /// transaction can be restored. Thread safety: a value.
 struct ArchiveOptions {
-  /// A folder, which is made if its parent exists. One pool's archive and backups may share a
-  /// folder, two pools' may not. Empty: no archive.
+  /// A folder, which is made if its parent exists, or KIND://... of a kind that the program has
+  /// enabled, such as s3://BUCKET/FOLDER after perdure::s3::enable(). One pool's archive and backups
+  /// may share a place, two pools' may not. Empty: no archive.
   std::string folder = {};
   /// Another place than a folder (perdure/backup/store.hpp).
   std::shared_ptr<backup::Store> store = {};

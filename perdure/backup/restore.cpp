@@ -31,11 +31,12 @@ std::string point_text(const RestorePoint& to) {
 }
 
 // The newest base that is not behind the point.
-Result<Base> choose_base(Store& store, const RestorePoint& to) {
+Result<Base> choose_base(Store& store, const RestorePoint& to, const RestoreSource& source) {
   auto ids = list_bases(store);
   if (!ids) return ids.status();
   std::string oldest;
   for (auto id = ids->rbegin(); id != ids->rend(); ++id) {
+    if (source.newest_base && *id > *source.newest_base) continue;
     if (to.id && *id > *to.id) {
       oldest = ": the oldest has the state after transaction " + std::to_string(*id);
       continue;
@@ -56,15 +57,15 @@ Result<Base> choose_base(Store& store, const RestorePoint& to) {
 /// What there is to replay, found without writing anything.
 struct Plan {
   Base base;
-  std::optional<FramesAfter> frames;  // the same files for both readings
-  pool::Header header{};              // the pool's at the point
+  std::unique_ptr<Frames> frames;
+  pool::Header header{};  // the pool's at the point
   std::uint64_t data_bytes = 0;
   std::uint64_t log_bytes = 0;  // of frames, for the progress
   RestoreReport report;
 };
 
 // The frames are read up to the point. `use` is given each group's part that is wanted.
-Status read_frames(Store& store, const Plan& plan, const RestorePoint& to, FramesAfter& frames,
+Status read_frames(Store& store, const Plan& plan, const RestorePoint& to, Frames& frames,
                    const std::function<Status(const Frame&, const Entries&)>& use,
                    const std::function<void(const Frame&)>& header,
                    const std::function<Status()>& release) {
@@ -87,9 +88,9 @@ Status read_frames(Store& store, const Plan& plan, const RestorePoint& to, Frame
       release);
 }
 
-Result<Plan> plan_restore(Store& store, const RestorePoint& to) {
+Result<Plan> plan_restore(Store& store, const RestorePoint& to, const RestoreSource& source) {
   Plan plan;
-  auto base = choose_base(store, to);
+  auto base = choose_base(store, to, source);
   if (!base) return base.status();
   plan.base = std::move(*base);
   plan.header = plan.base.header;
@@ -97,9 +98,10 @@ Result<Plan> plan_restore(Store& store, const RestorePoint& to) {
   RestoreReport& report = plan.report;
   report.backup_id = report.id = plan.base.id;
   report.unix_ns = plan.base.unix_ns;
-  auto opened = FramesAfter::open(store, plan.base);
+  auto opened = source.frames(plan.base);
   if (!opened) return opened.status();
-  FramesAfter& frames = plan.frames.emplace(std::move(*opened));
+  plan.frames = std::move(*opened);
+  Frames& frames = *plan.frames;
   Status header_of_frame;
   std::uint64_t reached = plan.base.id;
   Status s = read_frames(
@@ -124,8 +126,11 @@ Result<Plan> plan_restore(Store& store, const RestorePoint& to) {
           header_of_frame =
               failure(Code::corrupt, store.name(), "a pool's header that can't be right " + why,
                       "a valid one", "report this: its check has passed");
+        // Copies of a replicated pool number their headers each for itself.
         // mutant: restore-newer-header
-        if (header.sequence > plan.header.sequence) plan.header = header;
+        if (std::pair(header.replication.term, header.sequence) >
+            std::pair(plan.header.replication.term, plan.header.sequence))
+          plan.header = header;
       },
       {});
   if (!s.ok()) return s;
@@ -181,16 +186,24 @@ Status replay(Store& store, Plan& plan, const RestorePoint& to, medium::Medium& 
 
 Result<RestoreReport> restore(Store& store, const std::string& path, const RestorePoint& to,
                               const RestoreProgress& progress) {
+  return restore(store, path, to, progress,
+                 {[&store](const Base& base) { return FramesAfter::open(store, base); },
+                  [&path](const pool::Header& of) { return pool::header_of_copy(path, of); }});
+}
+
+Result<RestoreReport> restore(Store& store, const std::string& path, const RestorePoint& to,
+                              const RestoreProgress& progress, const RestoreSource& source) {
   if (to.id && to.unix_ns)
     return failure(Code::invalid, path, "an id and a time to restore to", "one of them",
                    "leave one out");
-  auto plan = plan_restore(store, to);
+  auto plan = plan_restore(store, to, source);
   if (!plan) return plan.status();
-  auto header = pool::header_of_copy(path, plan->header);
+  plan->header.checkpoint_id = 0;
+  auto header = source.header(plan->header);
   if (!header) return header.status();
   pool::Header& h = *header;
   // As after a clean close in that state.
-  h.checkpoint_id = plan->report.id;
+  h.checkpoint_id = std::max(h.checkpoint_id, plan->report.id);
   h.clean = 1;
   h.heap_exact = 0;
   std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);

@@ -9,12 +9,14 @@
 //           found.
 //   RESTORE-1 The file gets its name when it is whole and durable (CREATE-1): it is a pool that was
 //             closed cleanly, whose words are those after the last transaction up to the target. It
-//             has a uuid of its own, so it can't continue the archive that it comes from.
+//             has a uuid of its own, so it can't continue the archive that it comes from; but a copy
+//             of a replicated pool has the pool's (replication/copy.hpp).
 // Thread safety: functions over their arguments; those with a Store need a thread slot.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +25,10 @@
 #include "perdure/base/status.hpp"
 
 namespace perdure {
+
+namespace pool {
+struct Header;
+}
 
 /// Which state is restored. With neither member set: the newest.
 struct RestorePoint {
@@ -86,11 +92,28 @@ PruneReport prune_backups(const std::string& folder, const RestorePoint& from,
 
 namespace backup {
 
+class Frames;
+struct Base;
+
 /// Makes the pool file `path`. Errors: `exists`, `not_found` (no backup reaches the point),
 /// `corrupt`, `incompatible`, `full`, `io`, `busy`; no file is left then. Throws std::bad_alloc and
 /// what `progress` throws.
 Result<RestoreReport> restore(Store& store, const std::string& path, const RestorePoint& to,
                               const RestoreProgress& progress = {});
+
+/// What a restore makes besides.
+struct RestoreSource {
+  /// The history after a base.
+  std::function<Result<std::unique_ptr<Frames>>(const Base&)> frames;
+  /// The new pool's header, made of that of the state when the history was read: its identity. What
+  /// depends on the state is filled in, and its checkpoint id is raised to the state's.
+  std::function<Result<pool::Header>(const pool::Header&)> header;
+  /// Backups of later states are not used; nothing: all may be.
+  std::optional<std::uint64_t> newest_base = {};
+};
+/// restore() of the backups in `store` and another history than that in the store's segments.
+Result<RestoreReport> restore(Store& store, const std::string& path, const RestorePoint& to,
+                              const RestoreProgress& progress, const RestoreSource& source);
 
 /// Reads every backup, every chunk that one lists, and every segment. Errors: the store's; what is
 /// wrong with the contents is in the report. Throws std::bad_alloc and what `progress` throws.

@@ -9,7 +9,7 @@
 namespace perdure {
 namespace {
 
-constexpr std::size_t codes = static_cast<std::size_t>(Code::expired) + 1;
+constexpr std::size_t codes = static_cast<std::size_t>(Code::diverged) + 1;
 
 }  // namespace
 
@@ -32,6 +32,10 @@ std::string_view name(Code code) noexcept {
     case Code::out_of_memory: return "out_of_memory";
     case Code::too_many_threads: return "too_many_threads";
     case Code::expired: return "expired";
+    case Code::deposed: return "deposed";
+    case Code::unavailable: return "unavailable";
+    case Code::in_doubt: return "in doubt";
+    case Code::diverged: return "diverged";
   }
   return "unknown";
 }

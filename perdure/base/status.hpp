@@ -45,7 +45,14 @@ enum class Code : std::uint8_t {
   /// more threads use the library at once than it supports, or the system can't start a thread
   too_many_threads = 15,
   /// a snapshot's memory was needed: it can't be read any more; or an archive was given up
-  expired = 16
+  expired = 16,
+  /// another copy of the replicated pool has become its primary: this one refuses changes
+  deposed = 17,
+  unavailable = 18,  ///< the replicated log did not answer in time; try again
+  /// the transaction is committed and durable in this copy; the replicated log has not acknowledged
+  /// it in time, and may yet
+  in_doubt = 19,
+  diverged = 20  ///< this copy has transactions that the replicated log lacks and never gets
 };
 
 /// "io", "busy", ...

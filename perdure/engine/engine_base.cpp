@@ -71,6 +71,12 @@ void EngineBase::poison(const Status& status) noexcept {
   }
 }
 
+void EngineBase::depose(const Status& why) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (failure_.ok()) failure_ = why;
+  refusing(poisoned_bit);
+}
+
 bool EngineBase::poison_with_medium() noexcept {
   try {
     const Status failed = medium.usable();

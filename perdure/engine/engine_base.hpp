@@ -82,6 +82,8 @@ class EngineBase {
   /// Called after a failure of the medium (LAW-9). The first failure is stored, and all later
   /// errors name it.
   void poison(const Status& status) noexcept;
+  /// From now on the pool refuses work with `why`, unless it refuses already.
+  void depose(const Status& why) noexcept;
   /// Poisons the pool if the medium has failed, and returns whether it has. Called where a call of
   /// the medium failed outside a commit, such as an allocation of log space: the medium may have
   /// failed on another thread, which has not told the pool yet.

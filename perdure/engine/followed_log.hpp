@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // FollowedLog: the log of an open pool, as those see it who read it while transactions go on (the
-// archive, backup/archive.hpp). An engine whose rings hold redo records gives an object of this
+// archive, backup/archive.hpp; the primary of a replicated pool, replication/primary.hpp). An engine whose rings hold redo records gives an object of this
 // type from followed_log().
 // Thread safety: any thread may make all calls.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <utility>
 
+#include "perdure/base/callbacks.hpp"
 #include "perdure/base/status.hpp"
 #include "perdure/log/floors.hpp"
 #include "perdure/log/log_cursor.hpp"
@@ -30,13 +29,13 @@ class FollowedLog {
   [[nodiscard]] virtual log::LogCursor cursor() const = 0;
   [[nodiscard]] log::Floors& floors() noexcept { return floors_; }
 
-  /// What close() does when everything is durable, before it empties the log: what reads the log
-  /// reads its rest. `last`: the id of the last transaction. One function; set it before the first
+  /// From now on the pool refuses work, and says `why` (EngineBase::depose).
+  virtual void depose(const Status& why) noexcept = 0;
+
+  /// What close() does when everything is durable, before it empties the log: those that read the
+  /// log read its rest. They are given the id of the last transaction. Add yours before the first
   /// transaction.
-  void before_close(std::function<Status(std::uint64_t last)> f) { before_close_ = std::move(f); }
-  Status close_followers(std::uint64_t last) {
-    return before_close_ ? before_close_(last) : Status();
-  }
+  base::Callbacks<std::uint64_t> before_close;
 
  protected:
   FollowedLog() = default;
@@ -44,7 +43,6 @@ class FollowedLog {
 
  private:
   log::Floors floors_;
-  std::function<Status(std::uint64_t)> before_close_;
 };
 
 /// An engine's log; null where nothing can follow it.

@@ -121,15 +121,16 @@ class RedoEngine {
   // Those that read the rings besides.
   class Followed final : public FollowedLog {
    public:
-    explicit Followed(const RedoEngine& engine) noexcept : engine_(engine) {}
+    explicit Followed(RedoEngine& engine) noexcept : engine_(engine) {}
     [[nodiscard]] std::uint64_t followable_id() const noexcept override {
       return engine_.durable_id();
     }
     [[nodiscard]] std::uint32_t refuses() const noexcept override { return engine_.core_.state(); }
     [[nodiscard]] log::LogCursor cursor() const override;
+    void depose(const Status& why) noexcept override { engine_.core_.depose(why); }
 
    private:
-    const RedoEngine& engine_;
+    RedoEngine& engine_;
   };
   Followed followed_{*this};
   Background background_{[this] { background(); }};

@@ -82,7 +82,7 @@ Status RedoEngine<Derived, Tm, Writer>::close() {
   Status s = self().checkpoint();
   background_.stop();
   // mutant: close-finishes-followers
-  if (s.ok()) s = followed_.close_followers(self().last_recorded());
+  if (s.ok()) s = followed_.before_close.call(self().last_recorded());
   if (s.ok()) {
     EngineBase::show_stats(self());
     // The data region holds everything, durably: the clean mark may be written.

@@ -32,9 +32,9 @@ void Floors::give_up(Floor& floor) {
   found();
 }
 
-bool Floors::nap(std::chrono::microseconds nap, bool whole) {
+bool Floors::nap(std::chrono::microseconds nap, bool whole, std::optional<std::uint64_t> seen) {
   std::unique_lock lock(mutex_);
-  const std::uint64_t wakes = wakes_;
+  const std::uint64_t wakes = seen.value_or(wakes_);
   asked_.wait_for(lock, nap, [&] { return (waiting_ != 0 && !whole) || wakes_ != wakes; });
   return waiting_ != 0;
 }
@@ -43,6 +43,11 @@ void Floors::wake() {
   const std::lock_guard lock(mutex_);
   ++wakes_;
   asked_.notify_all();
+}
+
+std::uint64_t Floors::wakes() const {
+  const std::lock_guard lock(mutex_);
+  return wakes_;
 }
 
 std::uint64_t Floors::waits() const {

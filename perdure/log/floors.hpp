@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,11 +91,15 @@ class Floors {
     --waiting_;
   }
   /// For a reader that has read everything: returns after `nap`, or as soon as a writer waits for
-  /// room, or wake() is called. Returns whether a writer waits. `whole`: a writer that waits does
-  /// not end it; for a reader that can't do anything for it now.
-  bool nap(std::chrono::microseconds nap, bool whole = false);
+  /// room, or wake() is called; at once where wakes() is not `seen` any more. Returns whether a
+  /// writer waits. `whole`: a writer that waits does not end it; for a reader that can't do anything
+  /// for it now.
+  bool nap(std::chrono::microseconds nap, bool whole = false,
+           std::optional<std::uint64_t> seen = {});
   /// Ends all naps.
   void wake();
+  /// How often wake() was called.
+  [[nodiscard]] std::uint64_t wakes() const;
   /// Returns how often a writer had to wait for a floor.
   [[nodiscard]] std::uint64_t waits() const;
 

@@ -12,12 +12,21 @@
 namespace perdure::pool {
 
 Result<Header> header_of_copy(const std::string& path, const Header& of) {
+  auto header = header_of_replica(path, of, {});  // it is another pool
+  if (header.ok())
+    if (Status s = fresh_uuid(header->uuid, 0); !s.ok()) return s;
+  return header;
+}
+
+Result<Header> header_of_replica(const std::string& path, const Header& of,
+                                 const ReplicationWords& words) {
   Header h = of;
   // A feature that this build does not know may need more than blocks.
   if (Status s = check_features(path, h, true); !s.ok()) return s;
-  if (Status s = fresh_uuid(h.uuid, 0); !s.ok()) return s;
   h.created_unix = static_cast<std::uint64_t>(std::time(nullptr));
   set_feature(h, Feature::small_logs);
+  if (words != ReplicationWords{}) set_feature(h, Feature::replication_words);
+  h.replication = words;
   return h;
 }
 

@@ -31,6 +31,9 @@ Status copy_pool(const OpenPool& pool, const std::string& path, const PoolState&
 /// The header of a new pool that is a copy of the one with the header `of`: with a uuid of its own.
 /// Errors: `incompatible` (a feature that this build can't write; `path` is for the message), `io`.
 Result<Header> header_of_copy(const std::string& path, const Header& of);
+/// Of a further copy of the same pool, which is replicated: with its uuid, and these words.
+Result<Header> header_of_replica(const std::string& path, const Header& of,
+                                 const ReplicationWords& words);
 /// Makes the pool file `path` with that header. fill(medium) stores the data region; what it has
 /// stored is fenced before the header is written. Errors and what is left: as copy_pool. `mode`:
 /// OpenFile::mode.

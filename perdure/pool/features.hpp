@@ -83,7 +83,8 @@ inline constexpr FeatureInfo features[] = {
     // Checksums of the data region's pages, which a writer keeps up to date (page_checksums.hpp).
     {Feature::data_checksums, FeatureWord::write, "data checksums", "perdure/pool", true},
     // Words of the header that say which log a replica follows, and how far it has come.
-    {Feature::replication_words, FeatureWord::write, "replication words", "perdure/pool", false},
+    {Feature::replication_words, FeatureWord::write, "replication words", "perdure/replication",
+     true},
     // Log records of the kind `dependent`, and their entries `after` (log/record.hpp).
     {Feature::dependent_records, FeatureWord::read, "dependent records", "perdure/log", true},
     // max_size was raised: the directory has further sections (directory.hpp).

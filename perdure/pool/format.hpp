@@ -59,6 +59,20 @@ enum class CommitOrder : std::uint32_t {
   pipelined = 1,
 };
 
+/// How far a pool and its replicated log agree: the place behind a frame of the log that counts, up
+/// to which the pool has what the log has (STREAM-5, perdure/replication/stream.hpp).
+struct ReplicationWords {
+  std::uint64_t sequence;               ///< of the frame's message in the log; 0: before the first
+  std::uint64_t term;                   ///< of the frame
+  std::uint64_t last;                   ///< the last id up to the frame's end
+  std::uint64_t unix_ns;                ///< when the frame was made
+  std::uint64_t chain_low, chain_high;  ///< the frame's
+  std::uint64_t claim;         ///< the random number in the TERM frame of this copy's last opening
+  std::uint64_t claim_before;  ///< and in that of the opening before
+  std::uint64_t own;           ///< 1: the term is this copy's
+  friend bool operator==(const ReplicationWords&, const ReplicationWords&) noexcept = default;
+};
+
 /// The header, one block. Its first part never changes after creation; its second part does.
 struct Header {
   char magic[8];
@@ -123,7 +137,9 @@ struct Header {
   /// chunks (page_checksums.hpp); otherwise 0
   std::uint64_t checksums_offset;
   std::uint64_t checksums_bytes;  ///< their length
-  std::uint64_t reserved3[13];
+  /// feature replication words: how far the pool and its replicated log agree; otherwise 0
+  ReplicationWords replication;
+  std::uint64_t reserved3[4];
   std::uint64_t checksum;  ///< of everything before it
 };
 static_assert(std::endian::native == std::endian::little,

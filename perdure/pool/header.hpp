@@ -66,6 +66,12 @@ void set_field_names(Header& header, std::string_view names) noexcept;
 /// Sets a header's layout text, cut to the bytes that it can hold, and its fingerprint.
 void set_layout(Header& header, std::string_view text) noexcept;
 
+/// Whether the pool is replicated over a log: changes that the log does not get part it from the
+/// other copies.
+[[nodiscard]] inline bool is_replicated(const Header& header) noexcept {
+  return header.replication != ReplicationWords{};
+}
+
 /// Checks that it is a pool of this engine and root type. The error `incompatible` names the first
 /// difference in the layout, or both lists of field names. The layout of a pool with a catalog is
 /// not compared here.

@@ -50,6 +50,8 @@ bool follows_pool(const OpenFile& how) {
 OpenPool::OpenPool() = default;
 
 OpenPool::~OpenPool() {
+  // The log may have a TERM frame of it: without the file nobody could go on there.
+  provisional_ = provisional_ && !is_replicated(header_);
   if (provisional_ && !was_empty_file_) remove_file();
   heap_.reset();
   unmap_reader_words();
@@ -141,6 +143,7 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open(const OpenFile& how, const Iden
   // The features come first: one of them may change the meaning of everything else.
   if (Status s = check_features(how.path, pool->header_, !how.read_only); !s.ok()) return s;
   if (Status s = check_identity(how.path, pool->header_, who); !s.ok()) return s;
+  if (Status s = pool->must_have_log(how); !s.ok()) return s;
   if (Status s = pool->plan_raise(how); !s.ok()) return s;
   if (how.read_only && !follows && pool->header_.clean != 1) return needs_recovery(how.path);
   if (!how.read_only && !pool->created_ &&
@@ -205,9 +208,21 @@ Result<std::unique_ptr<OpenPool>> OpenPool::open_on(std::unique_ptr<medium::Medi
   pool->write_b_first_ = chosen->write_b_first;
   if (Status s = check_features(pool->path_, pool->header_, !pool->read_only_); !s.ok()) return s;
   if (Status s = check_identity(pool->path_, pool->header_, who); !s.ok()) return s;
+  if (Status s = pool->must_have_log(how); !s.ok()) return s;
   if (Status s = pool->plan_raise(how); !s.ok()) return s;
   if (pool->read_only_ && pool->header_.clean != 1) return needs_recovery(pool->path_);
   return finish_open(std::move(pool), who);
+}
+
+Status OpenPool::must_have_log(const OpenFile& how) const {
+  // mutant: replicated-pool-needs-its-log
+  if (how.read_only || read_only_ || how.with_log || !is_replicated(header_)) return {};
+  return failure(
+      Code::incompatible, path_,
+      "a pool that is replicated over a log, in term " + std::to_string(header_.replication.term),
+      "the log with it (Options::replicate), for what changes the pool",
+      "name the log, or end the replication of this copy for good (`perdure replicate "
+      "leave`)");
 }
 
 Result<std::unique_ptr<OpenPool>> OpenPool::finish_open(std::unique_ptr<OpenPool> pool,

@@ -20,10 +20,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "perdure/base/callbacks.hpp"
 #include "perdure/base/status.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/address.hpp"
@@ -47,6 +49,9 @@ struct OpenFile {
   /// With read_only: asked about a pool's header, whether to follow the pool: then it is open beside
   /// whoever writes it, now or later (OpenPool::following()). Empty: no.
   std::function<bool(const Header&)> may_follow = {};
+  /// The caller changes the pool together with its replicated log, or ends its replication. Otherwise
+  /// a pool that is replicated opens for reading only.
+  bool with_log = false;
   /// creation: the data region's maximum size, for which address space is reserved. The directory
   /// takes 1/8192 of it as the data region grows
   std::uint64_t max_bytes = 64ULL << 30;
@@ -133,7 +138,10 @@ class OpenPool {
   [[nodiscard]] const Header& header() const noexcept { return header_; }
   /// Between open and start_session: the data region durably holds every transaction with an id up
   /// to `id`. start_session publishes it as the checkpoint id.
-  void recovered(std::uint64_t id) noexcept { header_.checkpoint_id = id; }
+  void recovered(std::uint64_t id) noexcept {
+    if (!before_recovery_) before_recovery_ = header_.checkpoint_id;
+    header_.checkpoint_id = id;
+  }
   /// The offset of the program's root object: that of the header, or in a pool with a catalog the
   /// one that opening has passed to set_root() (catalog.hpp).
   [[nodiscard]] std::uint64_t root_offset() const noexcept { return root_offset_; }
@@ -165,6 +173,13 @@ class OpenPool {
   /// before the session's first transaction. Errors: as require_feature.
   Status archive_log();
 
+  /// From now on the header says how far the pool and its replicated log agree (feature replication
+  /// words), durably when this returns ok. Between recovery and start_session, or in a session.
+  /// Errors: as require_feature.
+  Status replicate(const ReplicationWords& words);
+  /// The same, from the next header on that is published for another reason. Thread safe.
+  void note_replication(const ReplicationWords& words) noexcept;
+
   /// From now on a catalog of `bytes` bytes at `offset` is the pool's, in place of the root object
   /// (CATALOG-2): when this returns ok, both copies of the header durably say so. Call it in a
   /// session of a pool without a catalog, once the catalog is durable. Errors: as require_feature.
@@ -178,7 +193,7 @@ class OpenPool {
   /// For what copies the header's changes elsewhere: called after each change that a session makes
   /// of more than lengths and ids (a feature, a catalog), when it is durable. Set it before the
   /// session's first transaction.
-  void when_header_changes(std::function<Status()> f) { header_changed_ = std::move(f); }
+  base::Callbacks<> when_header_changes;
 
   /// Reserves the view's address space, unless that was done before (start_session calls this too).
   /// The error `incompatible` names what occupies the base. open() calls it when it is given a
@@ -295,11 +310,13 @@ class OpenPool {
   static Result<std::unique_ptr<OpenPool>> finish_open(std::unique_ptr<OpenPool> pool,
                                                        const Identity& who);
   Status plan_raise(const OpenFile& how);
+  Status must_have_log(const OpenFile& how) const;
   Status place_checksums(DataRange& place, std::uint64_t& data_bytes);
   Status map_reader_words();
   Status allocate_reader_words();
   void unmap_reader_words() noexcept;
   void end_serving() noexcept;
+  Status write_header_locked();
   Status with_feature(Feature feature, const std::function<void(Header&)>& change);
   Result<bool> with_feature_locked(Feature feature, const std::function<void(Header&)>& change);
   void say_clean(Header& h, std::uint64_t id) const;
@@ -315,6 +332,7 @@ class OpenPool {
   Header header_{};
   std::atomic<std::uint64_t> data_bytes_{0};
   std::uint64_t root_offset_ = 0, root_bytes_ = 0;
+  std::optional<std::uint64_t> before_recovery_;  // the checkpoint id that the file has, till then
   std::uint64_t raise_to_ = 0;  // the limit that start_session raises the pool to; 0: none
   bool wants_checksums_ = false;
   std::byte* view_ = nullptr;
@@ -331,7 +349,6 @@ class OpenPool {
   std::string path_;
   std::string layout_, field_names_;  ///< Identity's
   bool said_ = false;                 ///< whether has_this_layout() was called
-  std::function<Status()> header_changed_;
   std::function<bool(const Header&)> may_follow_;
 };
 

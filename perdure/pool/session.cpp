@@ -33,7 +33,17 @@ Status OpenPool::publish(const std::function<void(Header&)>& change) {
     return failure(Code::read_only, path_, "a change of a pool that is open for reading only", {},
                    "open it for writing");
   if (change) change(header_);
-  return write_header(*medium_, header_, write_b_first_);
+  return write_header_locked();
+}
+
+// Before start_session's header the checkpoint id that is written is the one that belongs to the
+// ring heads: recovery would begin again there.
+Status OpenPool::write_header_locked() {
+  const std::uint64_t id = header_.checkpoint_id;
+  if (before_recovery_) header_.checkpoint_id = *before_recovery_;
+  Status s = write_header(*medium_, header_, write_b_first_);
+  header_.checkpoint_id = id;
+  return s;
 }
 
 Status OpenPool::require_feature(Feature feature) {
@@ -42,6 +52,18 @@ Status OpenPool::require_feature(Feature feature) {
 
 Status OpenPool::archive_log() {
   return with_feature(Feature::archived_log, [](Header& h) { set_log_from(h, h.checkpoint_id); });
+}
+
+Status OpenPool::replicate(const ReplicationWords& words) {
+  const auto change = [&](Header& h) { h.replication = words; };
+  if (!has_feature(Feature::replication_words))
+    return with_feature(Feature::replication_words, change);
+  return publish(change);
+}
+
+void OpenPool::note_replication(const ReplicationWords& words) noexcept {
+  const std::lock_guard guard(header_mutex_);
+  header_.replication = words;
 }
 
 Status OpenPool::adopt_catalog(std::uint64_t offset, std::uint64_t bytes) {
@@ -56,7 +78,7 @@ Status OpenPool::with_feature(Feature feature, const std::function<void(Header&)
   assert(info(feature).implemented);
   auto changed = with_feature_locked(feature, change);
   if (!changed) return changed.status();
-  return *changed && header_changed_ ? header_changed_() : Status();
+  return *changed ? when_header_changes.call() : Status();
 }
 
 // Returns whether the pool did not have it.
@@ -72,7 +94,7 @@ Result<bool> OpenPool::with_feature_locked(Feature feature,
   const Header before = header_;
   set_feature(header_, feature);
   change(header_);
-  Status s = write_header(*medium_, header_, write_b_first_);
+  Status s = write_header_locked();
   if (!s.ok()) {
     // A later header must not claim what was never used. The sequence stays raised, since a copy
     // may have it.
@@ -169,6 +191,7 @@ Status OpenPool::start_session(ViewPolicy policy, bool paged) {
     view_ = space_.begin();
     if (Status s = map_data(0, data_bytes); !s.ok()) return s;
   }
+  before_recovery_.reset();
   if (!read_only_) {
     // HEADER-2: durable before the first record of this epoch; a record of an earlier epoch never
     // passes its check again.

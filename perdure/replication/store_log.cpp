@@ -111,10 +111,14 @@ class StoreLog final : public LogService {
 
 }  // namespace
 
-Result<std::shared_ptr<LogService>> open_store_log(std::shared_ptr<backup::Store> store) {
+Result<std::shared_ptr<LogService>> open_store_log(std::shared_ptr<backup::Store> store,
+                                                   bool create) {
   // A log that was trimmed has no message 0.
   auto names = store->list(prefix);
   if (!names) return names.status();
+  if (names->empty() && !create)
+    return failure(Code::not_found, store->name(), "no log", "that of a replicated pool",
+                   "name the log");
   if (names->empty())
     if (auto made = store->put(name_of(0), nullptr, 0); !made) return made.status();
   return std::shared_ptr<LogService>(std::make_shared<StoreLog>(std::move(store)));

@@ -13,7 +13,9 @@
 
 namespace perdure::replication {
 
-/// Opens the log in `store`, which is made if it is not there. Errors: the store's.
-Result<std::shared_ptr<LogService>> open_store_log(std::shared_ptr<backup::Store> store);
+/// Opens the log in `store`; `create`: makes it if it is not there. Errors: the store's, and
+/// `not_found`.
+Result<std::shared_ptr<LogService>> open_store_log(std::shared_ptr<backup::Store> store,
+                                                   bool create = true);
 
 }  // namespace perdure::replication

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/replication/stream.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -11,6 +12,7 @@ using backup::Frame;
 using backup::FrameKind;
 
 constexpr std::uint64_t read_bytes = std::uint64_t{4} << 20;  // at a time
+constexpr int most_looks = 100;
 
 }  // namespace
 
@@ -60,18 +62,87 @@ void Stream::pass_void() {
   ++voids_;
 }
 
-// The frame that was under way is in the log.
+// The message that was under way is in the log.
 void Stream::pass_own() {
-  place_ = {header_.sequence, header_.term, after_};
+  place_ = {place_.sequence + 1, header_.term, after_};
   message_.clear();
+  passed_ += piece_;
+  ++pieces_;
+  asks_ = false;
+  if (passed_ < payload_.size()) make_message();
+}
+
+// A frame that counts.
+Status Stream::pass(const Message& message, Frame& frame, const OnFrame& f) {
+  const backup::FrameHeader& h = frame.header;
+  const StreamPlace after{message.sequence, h.term, {h.last, h.unix_ns, h.chain}};
+  if (h.kind == FrameKind::part) {
+    if (h.part != parts_read_)
+      return strange(message.sequence, "piece " + std::to_string(h.part) + " after " +
+                                           std::to_string(parts_read_) + " pieces");
+    parts_.insert(parts_.end(), frame.payload, frame.payload + h.payload_bytes);
+    if (parts_read_ == 0) before_parts_ = place_;
+    ++parts_read_;
+    place_ = after;
+    return {};
+  }
+  const bool ends = h.kind == FrameKind::group && parts_read_ != 0;
+  if (h.kind != FrameKind::term && h.parts != parts_read_)
+    return strange(message.sequence, "a frame of " + std::to_string(h.parts) + " pieces after " +
+                                         std::to_string(parts_read_));
+  std::vector<std::byte> whole;
+  if (ends) {
+    whole.reserve(parts_.size() + h.payload_bytes);
+    whole = parts_;
+    whole.insert(whole.end(), frame.payload, frame.payload + h.payload_bytes);
+    frame.payload = whole.data();
+    frame.header.payload_bytes = static_cast<std::uint32_t>(whole.size());
+  }
+  if (Status s = f(frame, after); !s.ok()) return s;
+  // STREAM-6
+  // mutant: stream-term-voids-parts
+  parts_.clear();
+  parts_read_ = 0;
+  place_ = after;
+  return {};
+}
+
+// The log's first message, for one who knows nothing of the pool.
+void Stream::begin_at(const Message& message) {
+  if (message.sequence != 1 || place_.end.last != 0 || place_.term != 0) return;
+  const auto frame = backup::read_frame(message.bytes.data(), message.bytes.size(), log_->name());
+  if (frame.ok() && frame->header.kind == FrameKind::term) place_.end.last = frame->header.before;
+}
+
+// The frame at the place from which this object goes on: another log may be as long.
+Status Stream::see_place() {
+  auto messages = log_->read(place_.sequence, 1);
+  if (messages.code() == Code::expired) return {};
+  if (!messages) return messages.status();
+  if (messages->empty()) return {};  // an older state of the log: later
+  const Message& message = messages->front();
+  const auto frame = backup::read_frame(message.bytes.data(), message.bytes.size(), log_->name());
+  if (!frame) return frame.status();
+  const backup::FrameHeader& h = frame->header;
+  if (std::memcmp(h.uuid, uuid_, sizeof uuid_) != 0)
+    return strange(message.sequence, "a frame of another pool");
+  // A place may be behind a void frame.
+  // mutant: stream-sees-its-place
+  if (h.term >= place_.term && h.chain != place_.end.chain)
+    return strange(message.sequence, "another frame than was there");
+  seen_ = true;
+  return {};
 }
 
 Status Stream::read(const OnFrame& f) {
+  if (!seen_ && place_.sequence != 0)
+    if (Status s = see_place(); !s.ok()) return s;
   for (;;) {
     auto messages = log_->read(place_.sequence + 1, read_bytes);
     if (!messages) return messages.status();
     if (messages->empty()) return {};
     for (const Message& message : *messages) {
+      begin_at(message);
       Frame frame{};
       auto verdict = judge(message, frame);
       if (!verdict) return verdict.status();
@@ -79,10 +150,7 @@ Status Stream::read(const OnFrame& f) {
         pass_void();
         continue;
       }
-      const backup::FrameHeader& h = frame.header;
-      const StreamPlace after{message.sequence, h.term, {h.last, h.unix_ns, h.chain}};
-      if (Status s = f(frame, after); !s.ok()) return s;
-      place_ = after;
+      if (Status s = pass(message, frame, f); !s.ok()) return s;
     }
   }
 }
@@ -91,6 +159,7 @@ Result<Stream::Claim> Stream::claim(std::string_view about, const OnFrame& f) {
   primary_ = false;
   // An append of before may still arrive: then it is read, or refused.
   message_.clear();
+  if (Status s = learn_most(); !s.ok()) return s;
   // mutant: stream-claim-reads
   if (Status s = read(f); !s.ok()) return s;
   header_ = {};
@@ -98,10 +167,10 @@ Result<Stream::Claim> Stream::claim(std::string_view about, const OnFrame& f) {
   header_.term = place_.term + 1;
   header_.last = place_.end.last;
   header_.unix_ns = backup::unix_nanoseconds();
-  // The payload of a frame consists of words.
+  about = about.substr(0, most_);
   payload_.assign((about.size() + 7) / 8 * 8, std::byte{});
   if (!about.empty()) std::memcpy(payload_.data(), about.data(), about.size());
-  make_message();
+  begin_message();
   AppendAnswer answer = log_->append(place_.sequence + 1, message_.data(), message_.size());
   why_ = std::move(answer.why);
   if (answer.outcome != Append::done) {
@@ -109,46 +178,96 @@ Result<Stream::Claim> Stream::claim(std::string_view about, const OnFrame& f) {
     return answer.outcome == Append::refused ? Claim::lost : Claim::unknown;
   }
   pass_own();
+  parts_.clear();
+  parts_read_ = 0;
   primary_ = true;
   return Claim::primary;
 }
 
-// For the place after the last message that was read.
+void Stream::begin_message() {
+  passed_ = 0;
+  pieces_ = 0;
+  make_message();
+}
+
+// For the place after the last message that was read: the rest of the payload, or a piece of it.
 void Stream::make_message() {
   message_.clear();
-  std::memcpy(header_.uuid, uuid_, sizeof uuid_);
-  header_.sequence = place_.sequence + 1;
+  backup::FrameHeader h = header_;
+  std::memcpy(h.uuid, uuid_, sizeof uuid_);
+  h.sequence = place_.sequence + 1;
+  piece_ = payload_.size() - passed_;
+  if (piece_ > most_) {
+    piece_ = most_;
+    h.kind = FrameKind::part;
+    h.part = pieces_;
+    h.transactions = 0;
+    h.last = place_.end.last;
+  } else {
+    h.parts = pieces_;
+  }
   after_ = place_.end;
-  backup::append_frame(message_, header_, payload_.data(), payload_.size(), after_);
+  backup::append_frame(message_, h, payload_.data() + passed_, piece_, after_);
+}
+
+Status Stream::learn_most() {
+  if (most_ != 0) return {};
+  const auto traits = log_->describe();
+  if (!traits) return traits.status();
+  // The payload of a frame consists of words.
+  most_ = (traits->largest - sizeof(backup::FrameHeader)) / 8 * 8;
+  return {};
 }
 
 Result<Stream::State> Stream::append(backup::FrameHeader header, const void* payload,
                                      std::uint64_t bytes) {
+  if (Status s = learn_most(); !s.ok()) return s;
+  if (bytes / most_ > 0xffff || bytes > 0xffffffff)
+    return failure(Code::too_big, log_->name(),
+                   "a transaction with " + std::to_string(bytes) + " bytes of log",
+                   "at most " + std::to_string(std::min(most_ * 0xffff, std::uint64_t{0xffffffff})),
+                   "give the pool a smaller log");
   const auto* const first = static_cast<const std::byte*>(payload);
   payload_.assign(first, first + bytes);
   header_ = header;
   header_.term = place_.term;
-  make_message();
+  begin_message();
   asks_ = false;
   return settle();
 }
 
 Result<Stream::State> Stream::settle() {
-  for (;;) {
+  // Reads that go on showing an older log have no end.
+  for (int looks = 0; looks < most_looks;) {
     if (asks_) {
+      ++looks;
       auto found = look();
-      if (!found || *found != State::under_way) return found;
+      if (!found || *found == State::deposed) return found;
+      if (message_.empty()) return State::in_log;
     }
     // STREAM-4
     AppendAnswer answer = log_->append(place_.sequence + 1, message_.data(), message_.size());
     why_ = std::move(answer.why);
     if (answer.outcome == Append::done) {
       pass_own();
-      return State::in_log;
+      if (message_.empty()) return State::in_log;
+      continue;
     }
     asks_ = true;
     if (answer.outcome == Append::unknown) return State::under_way;
   }
+  return State::under_way;
+}
+
+Result<Stream::State> Stream::watch() {
+  const Status s = read([this](const Frame& frame, const StreamPlace& after) {
+    if (frame.header.kind == FrameKind::term)
+      return failure(Code::deposed, log_->name(), "term " + std::to_string(after.term));
+    return strange(after.sequence, "a frame of this copy's term that it did not make");
+  });
+  if (s.code() != Code::deposed) return s.ok() ? Result<State>(State::in_log) : Result<State>(s);
+  primary_ = false;
+  return State::deposed;
 }
 
 // What is at the frame's place. `under_way`: nothing yet, so that it can be appended there. A void

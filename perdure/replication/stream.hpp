@@ -20,6 +20,9 @@
 //            durable place, also after a crash, whether it is the copy's own. An own one that is
 //            not in the log before another one's TERM frame never gets there: the copy has
 //            diverged.
+//   STREAM-6 What is larger than the log's largest message is appended in pieces: frames of kind
+//            part, which count as any other, and then the frame itself with the rest. Until that
+//            one counts, nothing of it does; the next TERM frame makes the pieces before it void.
 // STREAM-5 is the duty of who uses a Stream.
 // tests/models/replicated.pml is a model of these rules.
 // Thread safety: an object belongs to one thread at a time.
@@ -38,7 +41,8 @@
 
 namespace perdure::replication {
 
-/// How far a copy has read a log.
+/// How far a copy has read a log. All 0: it has read nothing, and learns from the first frame with
+/// which transaction the pool began to be replicated.
 struct StreamPlace {
   std::uint64_t sequence = 0;  ///< its last message that was read
   std::uint64_t term = 0;      ///< of the last frame that counted; 0: none
@@ -47,8 +51,8 @@ struct StreamPlace {
 
 class Stream {
  public:
-  /// Told each frame that counts, with the place after it. A failure ends the reading before the
-  /// frame.
+  /// Told each frame that counts, with the place after it; of what came in pieces, the whole. A
+  /// failure ends the reading before the frame.
   using OnFrame = std::function<Status(const backup::Frame&, const StreamPlace& after)>;
 
   Stream(std::shared_ptr<LogService> log, const std::uint8_t (&uuid)[16], const StreamPlace& place);
@@ -76,14 +80,23 @@ class Stream {
     deposed     ///< another term has begun, and the frame never counts
   };
   /// Appends a frame: `header` has kind, last, transactions, data_bytes and unix_ns. Only a primary
-  /// appends, while nothing is under way. A message of more than LogTraits::largest bytes never
-  /// gets there: the caller makes frames that fit. Errors: those of read(). Throws std::bad_alloc.
+  /// appends, while nothing is under way. Errors: those of read(), and `too_big` for what has more
+  /// than 65,535 pieces, which nothing was appended of. Throws std::bad_alloc.
   Result<State> append(backup::FrameHeader header, const void* payload, std::uint64_t bytes);
   /// Asks what has come of the frame that is under way, and appends it again if it is not in the
   /// log. why() says what is in the way. Errors: those of read(); the frame stays under way.
   Result<State> settle();
+  /// Of a primary with nothing under way: looks whether another term has begun (`deposed`), and
+  /// otherwise returns `in_log`. Errors: those of read().
+  Result<State> watch();
 
+  /// Behind the last frame that counts and was read, or appended.
   [[nodiscard]] const StreamPlace& place() const noexcept { return place_; }
+  /// The last place from which another object can go on: not one in the middle of pieces that were
+  /// read. REQUIRES: nothing is under way.
+  [[nodiscard]] const StreamPlace& resume_place() const noexcept {
+    return parts_read_ == 0 ? place_ : before_parts_;
+  }
   [[nodiscard]] bool primary() const noexcept { return primary_; }
   [[nodiscard]] bool under_way() const noexcept { return !message_.empty(); }
   [[nodiscard]] const Status& why() const noexcept { return why_; }
@@ -91,24 +104,36 @@ class Stream {
 
  private:
   enum class Verdict : std::uint8_t { counts, is_void };
+  void begin_at(const Message& message);
+  Status see_place();
   Result<Verdict> judge(const Message& message, backup::Frame& frame) const;
   void pass_void();
   void pass_own();
+  Status learn_most();
+  void begin_message();
   void make_message();
+  Status pass(const Message& message, backup::Frame& frame, const OnFrame& f);
   Result<State> look();
   [[nodiscard]] Status strange(std::uint64_t sequence, const std::string& what) const;
 
   const std::shared_ptr<LogService> log_;
   std::uint8_t uuid_[16] = {};
   StreamPlace place_;
-  bool primary_ = false;
+  bool primary_ = false, seen_ = false;  // seen: the log has at the place what it says
   std::uint64_t voids_ = 0;
 
-  // The frame that is under way, and the message that it makes at the place.
+  // The frame that is under way, how much of it is in the log, and the message that is next.
   backup::FrameHeader header_{};
   std::vector<std::byte> payload_, message_;
-  backup::HistoryEnd after_;  // it
-  bool asks_ = false;         // what is at its place, before it is appended again
+  std::uint64_t passed_ = 0, piece_ = 0;  // bytes of payload_: in the log; in this message
+  std::uint16_t pieces_ = 0;              // that are in the log
+  backup::HistoryEnd after_;              // the message
+  std::uint64_t most_ = 0;                // bytes of payload in a message
+  // Pieces that were read, of the frame that comes next.
+  std::vector<std::byte> parts_;
+  std::uint16_t parts_read_ = 0;
+  StreamPlace before_parts_;
+  bool asks_ = false;  // what is at its place, before it is appended again
   Status why_;
 };
 

@@ -43,6 +43,7 @@ class TestLog final : public engine::FollowedLog {
   }
   [[nodiscard]] std::uint64_t followable_id() const noexcept override { return durable; }
   [[nodiscard]] std::uint32_t refuses() const noexcept override { return 0; }
+  void depose(const Status&) noexcept override {}
   [[nodiscard]] log::LogCursor cursor() const override {
     log::LogCursor result;
     for (const log::Ring& ring : rings_) result.add(ring, ring.head());

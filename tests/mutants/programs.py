@@ -59,6 +59,7 @@ PROGRAMS = {
     "versions": ("engine_versions_test", [*GTEST]),
     "log_cursor": ("log_cursor_test", [*GTEST]),
     "stream": ("replication_stream_test", [*GTEST]),
+    "primary": ("replication_primary_test", [*GTEST]),
     "store_log": ("replication_store_log_test", [*GTEST]),
     "archive": ("backup_archive_test", [*GTEST]),
     "archive_order": ("backup_order_test", [*GTEST]),

@@ -120,6 +120,50 @@ TEST(NatsLog, AServerThatIsKilledKeepsWhatItAcknowledged) {
     EXPECT_EQ((*all)[i - 1].bytes.size(), std::to_string(i).size()) << i;
 }
 
+// What `quorum` needs is asked of each server that has the messages.
+TEST(NatsLog, WhetherServersSyncEachMessageIsAsked) {
+  for (const bool always : {true, false}) {
+    Servers servers(1, always);
+    LogOptions options{servers.urls(), "shop"};
+    EXPECT_FALSE(open(options)->describe()->synced) << "nobody was asked";
+    options.system = "system:secret";
+    EXPECT_EQ(open(options)->describe()->synced, always);
+    options.system = "system:wrong";
+    EXPECT_EQ(open_log(options).code(), Code::io);
+  }
+}
+
+TEST(NatsLog, NamesSayWhichLog) {
+  const auto options =
+      parse_log_name("nats://one:1,me:secret@two/shop?replicas=3&patience_ms=250&system=a:b");
+  ASSERT_TRUE(options.ok()) << options.status().message();
+  EXPECT_EQ(options->servers, "nats://one:1,nats://me:secret@two");
+  EXPECT_EQ(options->stream, "shop");
+  EXPECT_EQ(options->replicas, 3U);
+  EXPECT_EQ(options->patience, 250ms);
+  EXPECT_EQ(options->system, "a:b");
+  for (const char* const wrong : {"nats://one", "nats:///shop", "nats://one/", "http://one/shop",
+                                  "nats://one/shop?replicas=x", "nats://one/shop?replicas=0",
+                                  "nats://one/shop?colour=red", "nats://one/shop?system=a"})
+    EXPECT_EQ(parse_log_name(wrong).code(), Code::invalid) << wrong;
+}
+
+TEST(NatsLog, OpensWithoutOneOfThreeServers) {
+  Servers servers(3);
+  LogOptions options{servers.urls(), "shop", 3, 5s, "system:secret"};
+  const auto first = open(options);
+  ASSERT_NE(first, nullptr);
+  EXPECT_TRUE(first->describe()->synced);
+  servers.send(1, SIGKILL);
+  const auto log = open(options);
+  ASSERT_NE(log, nullptr);
+  EXPECT_TRUE(log->describe()->synced) << "two of three are a majority";
+  LogOptions other = options;
+  other.stream = "none";
+  other.create = false;
+  EXPECT_EQ(open_log(other).code(), Code::not_found);
+}
+
 // A stopped process keeps its connections: nothing but its silence shows that it hangs.
 TEST(NatsClient, GoesOnWithAnotherServerWhenItsOwnHangs) {
   Servers one(1), other(1);

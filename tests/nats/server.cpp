@@ -9,7 +9,8 @@
 
 namespace perdure::nats::test {
 
-Servers::Servers(int n) : folder_(std::filesystem::temp_directory_path() / "perdure-nats-XXXXXX") {
+Servers::Servers(int n, bool always)
+    : folder_(std::filesystem::temp_directory_path() / "perdure-nats-XXXXXX") {
   if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error(folder_ + ": mkdtemp");
   const auto count = static_cast<std::size_t>(n);
   const std::vector<int> ports = perdure::test::free_ports(2 * count);
@@ -27,7 +28,9 @@ Servers::Servers(int n) : folder_(std::filesystem::temp_directory_path() / "perd
     std::ofstream config(file);
     config << "server_name: " << name << "\nlisten: 127.0.0.1:" << ports[i]
            << "\njetstream { store_dir: \"" << folder
-           << "\", sync_interval: always, max_file: 1G }\n";
+           << "\", sync_interval: " << (always ? "always" : "2m") << ", max_file: 1G }\n"
+           << "accounts { app: { jetstream: enabled, users: [ { user: app, password: app } ] }\n"
+           << "  $SYS: { users: [ { user: system, password: secret } ] } }\nno_auth_user: app\n";
     if (count > 1)
       config << "cluster { name: perdure, listen: 127.0.0.1:" << ports[count + i] << ", routes: [ "
              << routes << " ] }\n";

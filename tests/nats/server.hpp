@@ -11,11 +11,12 @@
 
 namespace perdure::nats::test {
 
-/// `n` servers, one cluster if n is above 1, each with a folder of its own. They sync each message
-/// before they answer.
+/// `n` servers, one cluster if n is above 1, each with a folder of its own. The user of their system
+/// account is `system`, with the password `secret`; other clients need no name.
 class Servers {
  public:
-  explicit Servers(int n);
+  /// `always`: they sync each message before they answer.
+  explicit Servers(int n, bool always = true);
   ~Servers();  ///< kills them and removes their folders
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;

@@ -164,7 +164,7 @@ TEST_F(Features, OptionalBitsAndTheirOwnersBytesAreKept) {
   rewrite([](Header& h) {
     h.features_optional = bits;
     h.reserved2 = 11;
-    h.reserved3[12] = 12;
+    h.reserved3[3] = 12;
   });
   opens(true);
   work_and_close();
@@ -173,7 +173,7 @@ TEST_F(Features, OptionalBitsAndTheirOwnersBytesAreKept) {
     EXPECT_EQ(h.checkpoint_id, 7U);
     EXPECT_EQ(h.features_optional, bits);
     EXPECT_EQ(h.reserved2, 11U);
-    EXPECT_EQ(h.reserved3[12], 12U);
+    EXPECT_EQ(h.reserved3[3], 12U);
     EXPECT_EQ(feature_names(h), (std::vector<std::string>{"bit 20 (unknown, optional)",
                                                           "bit 63 (unknown, optional)"}));
   }

@@ -63,11 +63,12 @@ class SimulatedLog final : public LogService {
     trimmed = std::max(trimmed, std::min<std::uint64_t>(below, messages.size()) - 1);
     return {};
   }
-  Result<LogTraits> describe() override { return LogTraits{3, true, 1 << 20}; }
+  Result<LogTraits> describe() override { return LogTraits{3, true, largest}; }
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 
   std::vector<std::vector<std::byte>> messages;  ///< tests look, and change what must not change
   std::uint64_t trimmed = 0;                     ///< the last one that is gone
+  std::uint64_t largest = 1 << 20;               ///< of a message, in bytes
   /// It appends to its end whatever place is named.
   bool compares_nothing = false;
 

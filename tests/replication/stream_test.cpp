@@ -301,5 +301,77 @@ TEST_F(Damage, WhatWasTrimmedIsExpired) {
   EXPECT_TRUE(later.read().ok());
 }
 
+// STREAM-6: what is larger than a message.
+TEST(Stream, LargeFramesGoInPiecesAndCountAsAWhole) {
+  const auto log = std::make_shared<SimulatedLog>(1);
+  log->largest = sizeof(backup::FrameHeader) + 64;
+  Reader primary(log, {}), other(log, {});
+  EXPECT_EQ(primary.claim("short"), Claim::primary);
+  std::vector<std::uint64_t> words(8 * 5 + 3);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = i * i;
+  backup::FrameHeader h{};
+  h.kind = backup::FrameKind::group;
+  h.last = 7;
+  h.transactions = 1;
+  EXPECT_EQ(primary.stream.append(h, words.data(), words.size() * 8).value(), State::in_log);
+  EXPECT_EQ(log->messages.size(), 1U + 6U);
+  EXPECT_EQ(primary.append(8).value(), State::in_log);
+  std::vector<std::vector<std::uint64_t>> read;
+  Stream reader(log, pool_uuid, {});
+  const auto take = [&](const backup::Frame& frame, const StreamPlace& after) {
+    if (frame.header.kind != backup::FrameKind::group) return Status();
+    const auto* const first = reinterpret_cast<const std::uint64_t*>(frame.payload);
+    read.emplace_back(first, first + frame.header.payload_bytes / 8);
+    EXPECT_EQ(after.sequence, read.size() == 1 ? 7U : 8U);
+    return Status();
+  };
+  EXPECT_TRUE(reader.read(take).ok());
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[0], words);
+  // A primary that is lost after some pieces.
+  log->messages.resize(4);
+  EXPECT_TRUE(other.read().ok());
+  EXPECT_EQ(other.ids, Ids{});
+  EXPECT_EQ(other.stream.place().sequence, 4U);
+  EXPECT_EQ(other.stream.resume_place().sequence, 1U);
+  EXPECT_EQ(other.claim("short"), Claim::primary);
+  EXPECT_EQ(other.stream.resume_place().sequence, 5U);
+  EXPECT_EQ(other.append(9).value(), State::in_log);
+  Reader late(log);
+  EXPECT_TRUE(late.read().ok());
+  EXPECT_EQ(late.ids, Ids{9});
+  // A piece is missing.
+  log->messages.erase(log->messages.begin() + 2);
+  EXPECT_EQ(Reader(log).read().code(), Code::corrupt);
+}
+
+// The answers to pieces are lost, and so are pieces.
+TEST(Stream, PiecesAreSettledOneByOne) {
+  const auto log = std::make_shared<SimulatedLog>(11, Faults{20, 20, 20, 20, 20});
+  log->largest = sizeof(backup::FrameHeader) + 64;
+  Reader primary(log);
+  while (!primary.stream.primary()) (void)primary.stream.claim("short", primary.on_frame());
+  std::vector<std::uint64_t> words(8 * 40);
+  Ids all;
+  for (std::uint64_t id = 1; id <= 50; ++id) {
+    backup::FrameHeader h{};
+    h.kind = backup::FrameKind::group;
+    h.last = id;
+    h.transactions = 1;
+    all.push_back(id);
+    auto state = primary.stream.append(h, words.data(), (id % 40 + 1) * 64);
+    while (*state == State::under_way) {
+      state = primary.stream.settle();
+      ASSERT_TRUE(state.ok()) << state.status().message();
+    }
+    ASSERT_EQ(*state, State::in_log);
+  }
+  const auto plain = std::make_shared<SimulatedLog>(1);
+  plain->messages = log->messages;
+  Reader reader(plain);
+  EXPECT_TRUE(reader.read().ok());
+  EXPECT_EQ(reader.ids, all);
+}
+
 }  // namespace
 }  // namespace perdure::replication::test

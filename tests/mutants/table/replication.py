@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Mutants of the replicated log: what counts, and who may append."""
 
-from operations import always, instead, leave_out, never
+from operations import also_here, always, instead, leave_out, never, succeed
 from .mutant import Mutant
 
 REPLICATION = (
@@ -34,5 +34,65 @@ REPLICATION = (
         "an append looks for the message before it again (SERVICE-1)",
         {"store-log-looks-again": leave_out()},
         by="store_log",
+    ),
+    Mutant(
+        "a TERM frame voids the pieces before it (STREAM-6)",
+        {"stream-term-voids-parts": leave_out()},
+        by="stream",
+    ),
+    Mutant(
+        "a copy sees that the log is the one in which it has its place",
+        {"stream-sees-its-place": never()},
+        by="primary",
+    ),
+    Mutant(
+        "a copy with transactions that another one began without is refused",
+        {"primary-diverged": always()},
+        by="primary",
+    ),
+    Mutant(
+        "a copy that lacks transactions is refused",
+        {"primary-behind": always()},
+        by="primary",
+    ),
+    Mutant(
+        "a claim's number is durable before the claim (PRIMARY-3)",
+        {"primary-claim-durable": never()},
+        by="primary",
+    ),
+    Mutant(
+        "an opening appends what the log lacks (PRIMARY-2)",
+        {"primary-appends-rest": succeed()},
+        by="primary",
+    ),
+    Mutant(
+        "a record stays until the replicated log has it (PRIMARY-2)",
+        {"primary-floor-after-append": also_here("primary-floor-before-append")},
+        by="primary",
+    ),
+    Mutant(
+        "a close appends the rest (PRIMARY-2)",
+        {"primary-appends-all": never()},
+        by="primary",
+    ),
+    Mutant(
+        "a deposed copy refuses work (PRIMARY-4)",
+        {"primary-refuses": leave_out()},
+        by="primary",
+    ),
+    Mutant(
+        "a replicated pool is changed with its log only",
+        {"replicated-pool-needs-its-log": always()},
+        by="primary",
+    ),
+    Mutant(
+        "a backup of a replicated pool waits for the log",
+        {"backup-of-what-is-shipped": never()},
+        by="primary",
+    ),
+    Mutant(
+        "a backup with more than another term began with is refused",
+        {"copy-of-diverged-backup": never()},
+        by="primary",
     ),
 )

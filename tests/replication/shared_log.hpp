@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A log that several threads use, over another one that may not be used so. A test can switch it
+// off, and is told of each append.
+// Thread safety: any thread may make all calls; `before` and `after` are set before.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perdure/replication/log_service.hpp"
+
+namespace perdure::replication::test {
+
+class SharedLog final : public LogService {
+ public:
+  explicit SharedLog(std::shared_ptr<LogService> log) : log_(std::move(log)) {}
+
+  AppendAnswer append(std::uint64_t at, const void* bytes, std::uint64_t n) override {
+    if (off) return {Append::unknown, gone()};
+    const std::lock_guard lock(mutex_);
+    const AppendAnswer answer = log_->append(at, bytes, n);
+    if (throws.exchange(false)) throw std::bad_alloc();
+    if (answer.outcome == Append::done && after) after(at);
+    return answer;
+  }
+  Result<std::vector<Message>> read(std::uint64_t from, std::uint64_t bytes) override {
+    if (off) return gone();
+    const std::lock_guard lock(mutex_);
+    return log_->read(from, bytes);
+  }
+  Result<LogEnds> ends() override {
+    if (off) return gone();
+    const std::lock_guard lock(mutex_);
+    return log_->ends();
+  }
+  Status trim(std::uint64_t below) override {
+    const std::lock_guard lock(mutex_);
+    return log_->trim(below);
+  }
+  Result<LogTraits> describe() override {
+    if (off) return gone();
+    const std::lock_guard lock(mutex_);
+    return log_->describe();
+  }
+  [[nodiscard]] const std::string& name() const noexcept override { return log_->name(); }
+
+  std::atomic<bool> throws{false};                    ///< the next append does, when it is done
+  std::atomic<bool> off{false};                       ///< nothing is answered, and nothing arrives
+  std::function<void(std::uint64_t sequence)> after;  ///< called when a message was appended
+
+ private:
+  [[nodiscard]] Status gone() const {
+    return failure(Code::io, log_->name(), "a log that is switched off", {}, {});
+  }
+  std::mutex mutex_;
+  const std::shared_ptr<LogService> log_;
+};
+
+}  // namespace perdure::replication::test
