@@ -235,8 +235,8 @@ void keep_layout(engine::follow::Follower& follower, pool::OpenPool& file,
   });
 }
 
-// Attaches a follower, and plans the opening over what it shows. A writer may overtake it meanwhile:
-// what was read then means nothing.
+// Attaches a follower, and plans the opening over what it shows. A writer may overtake it
+// meanwhile: what was read then means nothing.
 Status attach(const std::string& path, const Options& options, const EngineInfo& engine,
               const RootType& root, Opened& opened) {
   engine::follow::Follower& follower = *opened.config.follower;
@@ -462,8 +462,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   if (!catalog) return catalog.status();
   opened.file->set_root(catalog->root_offset, catalog->root_bytes);
   if (Status s = plan_opening(path, options, *chosen, root, *catalog, opened); !s.ok()) return s;
-  // A program that is refused has deposed no other copy. What a copy has that has diverged stays out
-  // of the archive.
+  // A program that is refused has deposed no other copy. What a copy has that has diverged stays
+  // out of the archive.
   if (opened.primary != nullptr)
     if (Status s = opened.primary->take_over(*opened.file); !s.ok()) return s;
   if (opened.archive != nullptr)

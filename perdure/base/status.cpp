@@ -34,7 +34,7 @@ std::string_view name(Code code) noexcept {
     case Code::expired: return "expired";
     case Code::deposed: return "deposed";
     case Code::unavailable: return "unavailable";
-    case Code::in_doubt: return "in doubt";
+    case Code::in_doubt: return "in_doubt";
     case Code::diverged: return "diverged";
   }
   return "unknown";

@@ -16,10 +16,10 @@ namespace perdure::replication {
 /// Makes the pool file `path`: the newest of the backups in `store` that has nothing that the log
 /// lacks, and what the log has after it.
 /// It is the same pool (RESTORE-1 without the uuid), closed in order; opened with
-/// Options::replicate, it becomes the primary, as long as it lacks nothing that the log has by then.
-/// Errors: those of backup::restore(); `not_found` also where no backup was made since the pool is
-/// replicated; `diverged` where each has transactions that never got into the log; and those of
-/// Stream::read(). Throws what `progress` throws, and std::bad_alloc.
+/// Options::replicate, it becomes the primary, as long as it lacks nothing that the log has by
+/// then. Errors: those of backup::restore(); `not_found` also where no backup was made since the
+/// pool is replicated; `diverged` where each has transactions that never got into the log; and
+/// those of Stream::read(). Throws what `progress` throws, and std::bad_alloc.
 /// REQUIRES: the thread has a slot.
 Result<RestoreReport> make_copy(backup::Store& store, std::shared_ptr<LogService> log,
                                 const std::string& path, const RestoreProgress& progress = {});

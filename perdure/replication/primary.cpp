@@ -304,8 +304,8 @@ Status Primary::step() {
   return state.ok() && *state == Stream::State::deposed ? deposed() : state.status();
 }
 
-// Gathers a frame's worth of what is durable. REQUIRES: nothing is under way. Under the lock. Throws
-// std::bad_alloc.
+// Gathers a frame's worth of what is durable. REQUIRES: nothing is under way. Under the lock.
+// Throws std::bad_alloc.
 backup::LogTap::Found Primary::gather() {
   // What got into the log although the call that appended it has thrown.
   if (!entries_.empty() && entries_.last() <= stream_->place().end.last) entries_.clear();

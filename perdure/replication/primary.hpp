@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Primary: appends the log of an open pool to the replicated one, while transactions go on. Before
-// that, it makes the opening an election: the copy becomes the primary of a new term, or is refused.
+// that, it makes the opening an election: the copy becomes the primary of a new term, or is
+// refused.
 //
 //   PRIMARY-1 Only what is durable in this copy is appended (TAP-1), in id order: after any crash
 //             this copy has all that the log has of it.
@@ -13,8 +14,8 @@
 //   PRIMARY-4 When another term has begun, the pool refuses work before anyone is told.
 // What the log has of other copies is compared with what this copy has before it claims a term:
 //   nothing that this copy lacks, and nothing here that the other one began without: it may go on;
-//   the log has more: this copy is behind (`deposed`), or an older copy of the file (`incompatible`);
-//   this copy has more than another one began with: it has `diverged`.
+//   the log has more: this copy is behind (`deposed`), or an older copy of the file
+//   (`incompatible`); this copy has more than another one began with: it has `diverged`.
 // Thread safety: open() to start() in the thread that opens the pool; then as each call says.
 #pragma once
 
@@ -40,8 +41,8 @@ namespace perdure::replication {
 
 class Primary {
  public:
-  /// Opens the log. `file` is open, and not yet recovered. Errors: `invalid`, `unavailable`, and the
-  /// log's.
+  /// Opens the log. `file` is open, and not yet recovered. Errors: `invalid`, `unavailable`, and
+  /// the log's.
   static Result<std::unique_ptr<Primary>> open(const ReplicateOptions& options,
                                                const pool::OpenPool& file);
   /// Ends the thread; what the log has not got stays in the pool's own. The engine is still there.

@@ -11,8 +11,8 @@
 
 namespace perdure::nats::test {
 
-/// `n` servers, one cluster if n is above 1, each with a folder of its own. The user of their system
-/// account is `system`, with the password `secret`; other clients need no name.
+/// `n` servers, one cluster if n is above 1, each with a folder of its own. The user of their
+/// system account is `system`, with the password `secret`; other clients need no name.
 class Servers {
  public:
   /// `always`: they sync each message before they answer.

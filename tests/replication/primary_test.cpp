@@ -193,8 +193,8 @@ TEST(Primary, AKillLosesNothingThatWasAcknowledged) {
   EXPECT_GT(appended_late, 0U) << "no kill came before an append";
 }
 
-// PRIMARY-2: a checkpoint leaves in the pool's log what the replicated one lacks, also what is under
-// way to it.
+// PRIMARY-2: a checkpoint leaves in the pool's log what the replicated one lacks, also what is
+// under way to it.
 TEST(Primary, ACheckpointKeepsWhatTheLogLacks) {
   const Scratch scratch;
   const auto log = folder_log(scratch);
