@@ -67,7 +67,7 @@ REPLICATION = (
     ),
     Mutant(
         "a record stays until the replicated log has it (PRIMARY-2)",
-        {"primary-floor-after-append": also_here("primary-floor-before-append")},
+        {"primary-floor-before-append": also_here("primary-floor-after-append")},
         by="primary",
     ),
     Mutant(
