@@ -301,6 +301,21 @@ TEST_F(Damage, WhatWasTrimmedIsExpired) {
   EXPECT_TRUE(later.read().ok());
 }
 
+// A log that has lost its end, and has as many messages again.
+TEST(Stream, AnotherFrameAtItsPlaceIsNamed) {
+  const auto log = std::make_shared<SimulatedLog>(1);
+  Reader primary(log), reader(log);
+  EXPECT_EQ(primary.claim(), Claim::primary);
+  for (std::uint64_t id = 1; id <= 2; ++id) EXPECT_EQ(primary.append(id).value(), State::in_log);
+  EXPECT_TRUE(reader.read().ok());
+  log->messages.resize(2);
+  Reader other(log);
+  EXPECT_EQ(other.claim(), Claim::primary);
+  EXPECT_EQ(log->messages.size(), 3U);
+  EXPECT_EQ(Reader(log, reader.stream.place()).read().code(), Code::corrupt);
+  EXPECT_TRUE(Reader(log, other.stream.place()).read().ok());
+}
+
 // STREAM-6: what is larger than a message.
 TEST(Stream, LargeFramesGoInPiecesAndCountAsAWhole) {
   const auto log = std::make_shared<SimulatedLog>(1);
@@ -340,6 +355,21 @@ TEST(Stream, LargeFramesGoInPiecesAndCountAsAWhole) {
   Reader late(log);
   EXPECT_TRUE(late.read().ok());
   EXPECT_EQ(late.ids, Ids{9});
+  // Pieces that are void are no part of later ones.
+  h.last = 10;
+  EXPECT_EQ(other.stream.append(h, words.data(), words.size() * 8).value(), State::in_log);
+  read.clear();
+  Stream again(log, pool_uuid, {});
+  EXPECT_TRUE(again
+                  .read([&](const backup::Frame& frame, const StreamPlace&) {
+                    const auto* const first = reinterpret_cast<const std::uint64_t*>(frame.payload);
+                    if (frame.header.kind == backup::FrameKind::group)
+                      read.emplace_back(first, first + frame.header.payload_bytes / 8);
+                    return Status();
+                  })
+                  .ok());
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[1], words);
   // A piece is missing.
   log->messages.erase(log->messages.begin() + 2);
   EXPECT_EQ(Reader(log).read().code(), Code::corrupt);
