@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure replicate status|leave POOL`: how far a replicated pool and its log agree, by the pool's
-// header; and the end of a pool's replication.
+// `perdure replicate status|copy|leave`: how far a replicated pool and its log agree, by the pool's
+// header; a further copy of the pool; the end of a copy's replication.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "perdure/backup/places.hpp"
@@ -73,8 +74,7 @@ int copy(App& app) {
   else
     fmt::print(
         "made {}: backup {} and {} transactions of the log after it, up to {}; opened with the "
-        "log, "
-        "it becomes the pool's primary\n",
+        "log, it becomes the pool's primary\n",
         arguments.path, report.backup_id, grouped(report.transactions), grouped(report.id));
   return exit_ok;
 }
@@ -103,8 +103,9 @@ int leave(App& app) {
 }  // namespace
 
 void add_replicate(App& app) {
-  auto sub = app.add("replicate", "see how far a replicated pool and its log agree; end it",
-                     "perdure replicate status bank.perdure");
+  auto sub =
+      app.add("replicate", "see how far a replicated pool and its log agree; copy it; end it",
+              "perdure replicate status bank.perdure");
   auto one = sub.add("status", "what the pool's header says; the pool may be open",
                      "perdure replicate status bank.perdure --log nats://127.0.0.1/bank");
   arguments.add_to(one);

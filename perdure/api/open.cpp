@@ -480,7 +480,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
 
 void follow_log(backup::Archive* archive, replication::Primary* primary, engine::FollowedLog* log,
                 pool::OpenPool& file) {
-  if (primary != nullptr) primary->start(*log, file).or_throw();
+  if (primary != nullptr) primary->start(*log).or_throw();
   if (archive != nullptr) archive->start(*log, file).or_throw();
 }
 

@@ -25,57 +25,61 @@ class FramesInLog final : public backup::Frames {
     std::optional<std::uint64_t> strange_above;
   };
   FramesInLog(std::shared_ptr<LogService> log, const backup::Base& base, Found& found)
-      : log_(std::move(log)), base_id_(base.id), base_(base.header.replication), found_(found) {
+      : log_(std::move(log)),
+        base_id_(base.id),
+        base_(place_of(base.header.replication)),
+        found_(found) {
     std::memcpy(uuid_, base.header.uuid, sizeof uuid_);
   }
 
   Status each(const std::function<Result<bool>(const backup::Frame&)>& f,
               const std::function<Status()>& release) override {
     Stream stream(log_, uuid_, {});
+    const bool again = std::exchange(read_, true);
     bool over = false, first = true;
-    Status s = stream.read([&](const backup::Frame& frame, const StreamPlace& after) -> Status {
-      const backup::FrameHeader& h = frame.header;
-      if (first && h.before > base_id_)
-        return failure(
-            Code::not_found, log_->name(),
-            "a log that begins after transaction " + std::to_string(h.before),
-            "a backup from after that; the newest is of transaction " + std::to_string(base_id_),
-            "make a backup with the pool's primary");
-      first = false;
-      // mutant: copy-of-diverged-backup
-      if (h.kind == FrameKind::term && h.term > base_.term && h.last < base_id_)
-        return strange_base(h.last);
-      // The place that the base's header has is one of another log's.
-      if (after.sequence == base_.sequence &&
-          (after.term != base_.term || after.end.chain.low != base_.chain_low ||
-           after.end.chain.high != base_.chain_high))
-        return strange_base(base_id_ - 1);
-      if (read_ && after.sequence > found_.end.sequence) over = true;
-      if (over) return failure(Code::exists, log_->name(), "the end");
-      if (h.kind == FrameKind::header || (h.kind == FrameKind::group && h.last > base_id_)) {
-        auto more = f(frame);
-        if (!more) return more.status();
-        if (release)
-          if (Status released = release(); !released.ok()) return released;
-        over = !*more;
-        if (over) return failure(Code::exists, log_->name(), "the end");
-      }
-      if (!read_) found_.end = after;
-      return {};
-    });
-    if (over) s = Status();
+    const Status s =
+        stream.read([&](const backup::Frame& frame, const StreamPlace& after) -> Status {
+          const backup::FrameHeader& h = frame.header;
+          if (first && h.before > base_id_)
+            return failure(Code::not_found, log_->name(),
+                           "a log that begins after transaction " + std::to_string(h.before),
+                           "a backup from after that; the newest is of transaction " +
+                               std::to_string(base_id_),
+                           "make a backup with the pool's primary");
+          first = false;
+          // mutant: copy-of-diverged-backup
+          if (h.kind == FrameKind::term && h.term > base_.term && h.last < base_id_)
+            return strange_base(h.last);
+          // The place that the base's header has is one of another log's.
+          if (after.sequence == base_.sequence &&
+              (after.term != base_.term || !(after.end.chain == base_.end.chain)))
+            return strange_base(base_id_ - 1);
+          over = again && after.sequence > found_.end.sequence;
+          if (over) return failure(Code::exists, log_->name(), "the end");
+          if (h.kind == FrameKind::header || (h.kind == FrameKind::group && h.last > base_id_)) {
+            auto more = f(frame);
+            if (!more) return more.status();
+            if (release)
+              if (Status released = release(); !released.ok()) return released;
+            over = !*more;
+            if (over) return failure(Code::exists, log_->name(), "the end");
+          }
+          if (!again) found_.end = after;
+          return {};
+        });
+    if (over) return {};
+    if (!s.ok()) return s;
     const std::uint64_t came_to = stream.place().sequence;
-    if (s.ok() && came_to == 0)
+    if (came_to == 0)
       return failure(Code::not_found, log_->name(), "an empty log",
                      "that of the pool whose backup this is", "name the log");
-    if (s.ok() && !over && came_to < (read_ ? found_.end.sequence : base_.sequence))
-      return read_ ? failure(Code::io, log_->name(),
-                             "messages up to " + std::to_string(came_to) + " at the second reading",
-                             std::to_string(found_.end.sequence) + ", as at the first", "try again")
-                   : strange_base(base_id_ - 1);
-    read_ = true;
-    if (s.ok() && found_.end.end.last < base_id_) return strange_base(found_.end.end.last);
-    return s;
+    if (again && came_to < found_.end.sequence)
+      return failure(Code::io, log_->name(),
+                     "messages up to " + std::to_string(came_to) + " at the second reading",
+                     std::to_string(found_.end.sequence) + ", as at the first", "try again");
+    if (came_to < base_.sequence) return strange_base(base_id_ - 1);
+    if (found_.end.end.last < base_id_) return strange_base(found_.end.end.last);
+    return {};
   }
   [[nodiscard]] bool gap() const noexcept override { return false; }
 
@@ -90,7 +94,7 @@ class FramesInLog final : public backup::Frames {
   }
   const std::shared_ptr<LogService> log_;
   const std::uint64_t base_id_;
-  const pool::ReplicationWords base_;  // of the base's header
+  const StreamPlace base_;  // of the base's header
   std::uint8_t uuid_[16] = {};
   Found& found_;
   bool read_ = false;  // once
@@ -108,12 +112,7 @@ Result<RestoreReport> make_copy(backup::Store& store, std::shared_ptr<LogService
   source.header = [&](const pool::Header& of) -> Result<pool::Header> {
     const StreamPlace& end = found.end;
     pool::ReplicationWords words{};
-    words.sequence = end.sequence;
-    words.term = end.term;
-    words.last = end.end.last;
-    words.unix_ns = end.end.unix_ns;
-    words.chain_low = end.end.chain.low;
-    words.chain_high = end.end.chain.high;
+    set_place(words, end);
     pool::Header with = of;
     // A session that was closed may have got further in the log than its transactions.
     with.checkpoint_id = end.end.last;

@@ -52,10 +52,6 @@ bool may_pass(const Status& s) noexcept {
   return s.code() == Code::io || s.code() == Code::unavailable;
 }
 
-StreamPlace place_of(const pool::ReplicationWords& w) {
-  return {w.sequence, w.term, {w.last, w.unix_ns, {w.chain_low, w.chain_high}}};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Primary>> Primary::open(const ReplicateOptions& options,
@@ -93,7 +89,6 @@ Result<std::unique_ptr<Primary>> Primary::open(const ReplicateOptions& options,
   primary->path_ = file.path();
   primary->name_ = (options.name.empty() ? machine() : options.name) + ":" + file.path();
   primary->traits_ = *traits;
-  primary->proven_ = traits->synced && traits->replicas >= 3;
   return primary;
 }
 
@@ -164,11 +159,12 @@ Status Primary::take_over(pool::OpenPool& file) {
                    "let the log's servers take larger messages, or make a pool with a smaller log");
   own_ = words_.own != 0;
   stream_.emplace(service_, h.uuid, place_of(words_));
-  if (Status s = claim(file); !s.ok()) return s;
-  return append_rest(file);
+  if (Status s = claim(); !s.ok()) return s;
+  return append_rest();
 }
 
-Status Primary::claim(pool::OpenPool& file) {
+Status Primary::claim() {
+  pool::OpenPool& file = *file_;
   const auto late = Clock::now() + options_.patience;
   const Stream::OnFrame f = [this](const backup::Frame& frame, const StreamPlace& after) {
     return on_frame(frame, after);
@@ -216,15 +212,15 @@ Status Primary::claim(pool::OpenPool& file) {
 }
 
 // PRIMARY-2: what a crash has kept from the log.
-Status Primary::append_rest(pool::OpenPool& file) {
-  const pool::Header& h = file.header();
+Status Primary::append_rest() {
+  const pool::Header& h = file_->header();
   if (h.clean == 1) return {};
   const auto late = Clock::now() + options_.patience;
   Status appended;
   const auto flush = [&] { appended = deliver(append_gathered(h.data_bytes), late); };
   // mutant: primary-appends-rest
   Status s = log::each_record_above(
-      file.medium(), h, stream_->place().end.last, [&](const log::RecordView& record) {
+      file_->medium(), h, stream_->place().end.last, [&](const log::RecordView& record) {
         if (!appended.ok()) return;
         if (record.kind() == log::RecordKind::dependent) {
           appended = failure(Code::unsupported, path_, "a log that shadow/htm has written");
@@ -237,16 +233,15 @@ Status Primary::append_rest(pool::OpenPool& file) {
   return s.ok() ? appended : s;
 }
 
-Status Primary::start(engine::FollowedLog& log, pool::OpenPool& file) {
+Status Primary::start(engine::FollowedLog& log) {
   log_ = &log;
-  file_ = &file;
   // PRIMARY-2: before the first record of the session.
   tap_.start(log, "replicated log " + service_->name(), stream_->place().end.last,
              log::FloorPolicy::wait);
-  if (Status s = file.archive_log(); !s.ok()) return s;
+  if (Status s = file_->archive_log(); !s.ok()) return s;
   if (Status s = deliver(append_header(), Clock::now() + options_.patience); !s.ok()) return s;
   show({});
-  file.when_header_changes.add(this, [this] { return header_changed(); });
+  file_->when_header_changes.add(this, [this] { return header_changed(); });
   log.before_close.add(this, [this](std::uint64_t last) { return finish(last); });
   const base::BlockedSignals blocked;
   thread_ = std::thread([this] { run(); });
@@ -307,8 +302,6 @@ Status Primary::step() {
 // Gathers a frame's worth of what is durable. REQUIRES: nothing is under way. Under the lock.
 // Throws std::bad_alloc.
 backup::LogTap::Found Primary::gather() {
-  // What got into the log although the call that appended it has thrown.
-  if (!entries_.empty() && entries_.last() <= stream_->place().end.last) entries_.clear();
   return tap_.read([this] { return entries_.bytes() < frame_bytes; },
                    [this](const log::RecordView& record, std::uint64_t) {
                      if (entries_.empty()) {
@@ -320,13 +313,10 @@ backup::LogTap::Found Primary::gather() {
 }
 
 Status Primary::append_gathered(std::uint64_t data_bytes) {
-  const backup::FrameHeader header =
-      entries_.header(entries_.last(), data_bytes, backup::unix_nanoseconds());
-  [[maybe_unused]] const std::uint64_t last = header.last;
+  const std::uint64_t last = entries_.last();
   // mutant: primary-floor-before-append
-  Status s = append(header, entries_.payload(), entries_.bytes());
-  if (s.ok() || stream_->under_way() || !stream_->primary()) entries_.clear();
-  return s;
+  return append(entries_.header(last, data_bytes, backup::unix_nanoseconds()), entries_.payload(),
+                entries_.bytes());
 }
 
 Status Primary::append_header() {
@@ -355,6 +345,8 @@ Status Primary::take(const Result<Stream::State>& state) {
     return no_answer(stream_->why());
   }
   const std::uint64_t last = stream_->place().end.last;
+  // Here, and not where they were appended: that call may have thrown.
+  if (!entries_.empty() && entries_.last() <= last) entries_.clear();
   note_place();
   file_->note_replication(words_);
   watched_ = Clock::now();
@@ -422,12 +414,7 @@ Status Primary::finish(std::uint64_t last) {
   }
   finished_ = s.ok();
   show(s.message());
-  if (s.ok() || s.code() == Code::deposed) return s;
-  const std::lock_guard shown(shown_mutex_);
-  over_ = failure(Code::in_doubt, path_,
-                  "a wait for the replicated log in a pool that is closed: " + s.message(), {},
-                  "open the pool again, which appends the rest");
-  changed_.notify_all();
+  if (!s.ok() && s.code() != Code::deposed) end();
   return s;
 }
 
@@ -451,18 +438,12 @@ Status Primary::deposed() {
 
 // The words say what is known of the stream.
 void Primary::note_place() {
-  const StreamPlace& p = stream_->resume_place();
-  words_.sequence = p.sequence;
-  words_.term = p.term;
-  words_.last = p.end.last;
-  words_.unix_ns = p.end.unix_ns;
-  words_.chain_low = p.end.chain.low;
-  words_.chain_high = p.end.chain.high;
+  set_place(words_, stream_->resume_place());
   words_.own = own_ ? 1 : 0;
 }
 
 Status Primary::wait(std::uint64_t id, Ack level) {
-  if (level == Ack::quorum && !proven_)
+  if (level == Ack::quorum && !proven())
     return failure(Code::unsupported, path_,
                    "a wait for `quorum`, with the log " + service_->name() +
                        ", which does not say that three servers have on disk what it has",
@@ -495,16 +476,17 @@ void Primary::end() noexcept {
   try {
     const std::lock_guard lock(shown_mutex_);
     if (over_.ok())
-      over_ =
-          failure(Code::in_doubt, path_, "a wait for the replicated log in a pool that is closed",
-                  {}, "open the pool again, which appends the rest");
+      over_ = failure(Code::in_doubt, path_,
+                      "a wait for the replicated log in a pool that is closed" +
+                          (shown_.problem.empty() ? "" : ": " + shown_.problem),
+                      {}, "open the pool again, which appends the rest");
     changed_.notify_all();
   } catch (...) {  // the waits end when their patience does
   }
 }
 
 bool Primary::has(std::uint64_t id, Ack level) const noexcept {
-  if (level == Ack::quorum && !proven_) return false;
+  if (level == Ack::quorum && !proven()) return false;
   // Acquire: pairs with the release where it is raised: the log's answer came before.
   return shipped_.load(std::memory_order_acquire) >= id;
 }

@@ -51,12 +51,13 @@ class Primary {
   Primary& operator=(const Primary&) = delete;
 
   /// After recovery and before the session: makes this copy the primary of a new term, and appends
-  /// what the log lacks. Errors: `incompatible`, `deposed` and `diverged` as above, `unavailable`,
-  /// `corrupt` where the log has lost or changed something (STREAM-2), the medium's.
+  /// what the log lacks. The file outlives this object. Errors: `incompatible`, `deposed` and
+  /// `diverged` as above, `unavailable`, `corrupt` where the log has lost or changed something
+  /// (STREAM-2), the medium's.
   Status take_over(pool::OpenPool& file);
-  /// In the session, before its first transaction: from now on its log is appended. The engine and
-  /// the file outlive this object. Errors: `unavailable`, `deposed`, and the medium's.
-  Status start(engine::FollowedLog& log, pool::OpenPool& file);
+  /// In the session, before its first transaction: from now on its log is appended. The engine
+  /// outlives this object. Errors: `unavailable`, `deposed`, and the medium's.
+  Status start(engine::FollowedLog& log);
 
   /// Returns when transaction `id`, which is durable here, has got that far. Any thread. Errors: as
   /// Receipt::wait(Ack).
@@ -72,8 +73,8 @@ class Primary {
   Primary(const ReplicateOptions& options, std::shared_ptr<LogService> service)
       : options_(options), service_(std::move(service)) {}
   Status on_frame(const backup::Frame& frame, const StreamPlace& after);
-  Status claim(pool::OpenPool& file);
-  Status append_rest(pool::OpenPool& file);
+  Status claim();
+  Status append_rest();
   Status no_answer(const Status& why) const;
   void run();
   Status step();
@@ -89,12 +90,13 @@ class Primary {
   Status deposed();
   void note_place();
   void show(const std::string& problem);
+  /// Whether the log says what `quorum` needs.
+  [[nodiscard]] bool proven() const noexcept { return traits_.synced && traits_.replicas >= 3; }
 
   const ReplicateOptions options_;
   const std::shared_ptr<LogService> service_;
   std::string path_, name_;  // of the pool; of this copy
   LogTraits traits_;
-  bool proven_ = false;  // three replicas have on disk what the log has
 
   engine::FollowedLog* log_ = nullptr;
   pool::OpenPool* file_ = nullptr;

@@ -16,6 +16,20 @@ constexpr int most_looks = 100;
 
 }  // namespace
 
+StreamPlace place_of(const pool::ReplicationWords& words) noexcept {
+  return {
+      words.sequence, words.term, {words.last, words.unix_ns, {words.chain_low, words.chain_high}}};
+}
+
+void set_place(pool::ReplicationWords& words, const StreamPlace& place) noexcept {
+  words.sequence = place.sequence;
+  words.term = place.term;
+  words.last = place.end.last;
+  words.unix_ns = place.end.unix_ns;
+  words.chain_low = place.end.chain.low;
+  words.chain_high = place.end.chain.high;
+}
+
 Stream::Stream(std::shared_ptr<LogService> log, const std::uint8_t (&uuid)[16],
                const StreamPlace& place)
     : log_(std::move(log)), place_(place) {

@@ -37,6 +37,7 @@
 
 #include "perdure/backup/frame.hpp"
 #include "perdure/base/status.hpp"
+#include "perdure/pool/format.hpp"
 #include "perdure/replication/log_service.hpp"
 
 namespace perdure::replication {
@@ -48,6 +49,10 @@ struct StreamPlace {
   std::uint64_t term = 0;      ///< of the last frame that counted; 0: none
   backup::HistoryEnd end;      ///< what that frame left
 };
+
+/// The place that a pool's header has, and the words of one.
+[[nodiscard]] StreamPlace place_of(const pool::ReplicationWords& words) noexcept;
+void set_place(pool::ReplicationWords& words, const StreamPlace& place) noexcept;
 
 class Stream {
  public:
