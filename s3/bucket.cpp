@@ -34,7 +34,8 @@ class Bucket final : public backup::Store {
   Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n) override {
     return put(name, bytes, n, false);
   }
-  // `repeatable`: sent again after no answer, too. The result then does not say which attempt has made it.
+  // `repeatable`: sent again after no answer, too. The result then does not say which attempt has
+  // made it.
   Result<bool> put(const std::string& name, const void* bytes, std::uint64_t n, bool repeatable) {
     const Answer answer = client_->send({.method = "PUT",
                                          .key = prefix_ + name,

@@ -70,6 +70,9 @@ class Primary {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::uint64_t frame_bytes = 1 << 20;  // of entries, about
+  static constexpr std::chrono::microseconds retry_after{20'000};
+  static bool may_pass(const Status& s) noexcept;
   Primary(const ReplicateOptions& options, std::shared_ptr<LogService> service)
       : options_(options), service_(std::move(service)) {}
   Status on_frame(const backup::Frame& frame, const StreamPlace& after);
