@@ -90,6 +90,30 @@ void uuid_of(ReplicatedPool& pool, std::uint8_t (&uuid)[16]) {
   std::memcpy(uuid, pool.header().uuid, sizeof uuid);
 }
 
+// What a tool does that knows nothing of the log: recovers the pool, and closes it in order.
+std::unique_ptr<pool::OpenPool> closed_without_its_log(const std::string& path) {
+  pool::OpenFile how;
+  how.path = path;
+  how.medium = "emulated";
+  how.with_log = true;
+  pool::Identity who;
+  who.engine_any = who.layout_any = true;
+  auto file = pool::OpenPool::open(how, who).value();
+  engine::Recovery report;
+  engine::recover(*engine::find_family("shadow"), *file, report, {}).or_throw();
+  file->start_session(pool::ViewPolicy::none).or_throw();
+  file->close_clean(report.last_id).or_throw();
+  return file;
+}
+
+// A new pool over the log, with a backup.
+void make_pool(const Scratch& scratch, const std::shared_ptr<LogService>& log,
+               std::uint8_t (&uuid)[16]) {
+  auto pool = ReplicatedPool::open(scratch.path(), options(log));
+  uuid_of(pool, uuid);
+  (void)pool.backup(scratch.path("folder"));
+}
+
 class EachState : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Faults, EachState, ::testing::Values(0, 10));
 
@@ -141,11 +165,7 @@ TEST(Primary, AKillLosesNothingThatWasAcknowledged) {
   const Scratch scratch;
   const auto log = folder_log(scratch);
   std::uint8_t uuid[16];
-  {
-    auto pool = ReplicatedPool::open(scratch.path(), options(log));
-    uuid_of(pool, uuid);
-    (void)pool.backup(scratch.path("folder"));
-  }
+  make_pool(scratch, log, uuid);
   std::uint64_t appended_late = 0;
   for (int round = 0; round < 6; ++round) {
     int pipe[2];
@@ -199,11 +219,7 @@ TEST(Primary, ACheckpointKeepsWhatTheLogLacks) {
   const Scratch scratch;
   const auto log = folder_log(scratch);
   std::uint8_t uuid[16];
-  {
-    auto pool = ReplicatedPool::open(scratch.path(), options(log));
-    uuid_of(pool, uuid);
-    (void)pool.backup(scratch.path("folder"));
-  }
+  make_pool(scratch, log, uuid);
   const pid_t child = ::fork();
   if (child == 0) {
     const auto shared = std::make_shared<SharedLog>(log);
@@ -312,20 +328,10 @@ struct TwoCopies {
   }
   // A copy of the file, which nobody has open, as a pool that is not replicated.
   [[nodiscard]] std::string parted() const {
-    pool::OpenFile how;
-    how.path = scratch.path("parted");
-    how.medium = "emulated";
-    how.with_log = true;
-    std::filesystem::copy_file(scratch.path(), how.path);
-    pool::Identity who;
-    who.engine_any = who.layout_any = true;
-    const auto file = pool::OpenPool::open(how, who).value();
-    engine::Recovery report;
-    engine::recover(*engine::find_family("shadow"), *file, report, {}).or_throw();
-    file->start_session(pool::ViewPolicy::none).or_throw();
-    file->close_clean(report.last_id).or_throw();
-    file->replicate({}).or_throw();
-    return how.path;
+    const std::string path = scratch.path("parted");
+    std::filesystem::copy_file(scratch.path(), path);
+    closed_without_its_log(path)->replicate({}).or_throw();
+    return path;
   }
   const Scratch scratch;
   const std::shared_ptr<SimulatedLog> log = std::make_shared<SimulatedLog>(1);
@@ -642,19 +648,7 @@ TEST(Primary, AnotherLogIsNotTakenForItsOwn) {
     Program(8).step(pool);
   }
   log->off = false;
-  {
-    pool::OpenFile how;
-    how.path = path;
-    how.medium = "emulated";
-    how.with_log = true;
-    pool::Identity who;
-    who.engine_any = who.layout_any = true;
-    const auto file = pool::OpenPool::open(how, who).value();
-    engine::Recovery report;
-    ASSERT_TRUE(engine::recover(*engine::find_family("shadow"), *file, report, {}).ok());
-    ASSERT_TRUE(file->start_session(pool::ViewPolicy::none).ok());
-    ASSERT_TRUE(file->close_clean(report.last_id).ok());
-  }
+  (void)closed_without_its_log(path);
   EXPECT_EQ(ReplicatedPool::try_open(path, o).code(), Code::incompatible);
 }
 
