@@ -475,17 +475,25 @@ TEST(Primary, ReceiptsTellWhenTheLogHasATransaction) {
   two.shared->off = false;
 }
 
-// A slow log: commits go at its pace when the pool's own log is full, and lose nothing.
+// A log that does not answer: once the pool's own log is full of what it lacks, commits wait, and
+// go on with it. Nothing is lost.
 TEST(Primary, AFullLogWaitsForTheReplicatedOne) {
   TwoCopies two;
-  two.shared->after = [](std::uint64_t) { std::this_thread::sleep_for(30ms); };
   auto pool = ReplicatedPool::open(two.scratch.path(), options(two.shared));
+  two.shared->off = true;
+  std::jthread switches([&](const std::stop_token& stop) {
+    while (pool.replication().waits == 0 && !stop.stop_requested())
+      std::this_thread::sleep_for(1ms);
+    two.shared->off = false;
+  });
   std::uint64_t last = 0;
-  for (std::uint64_t i = 0; i < 100; ++i)
+  for (std::uint64_t i = 0; i < 100; ++i)  // three times what the pool's own log has room for
     last = pool.update([&](auto& tx, BackedUp& r) {
                  r.sorted.put(tx, i % 10, std::string(30'000, 'x'));
                })
                .id();
+  switches.request_stop();
+  switches.join();
   EXPECT_GT(pool.replication().waits, 0U);
   pool.close();
   EXPECT_GE(pool.replication().shipped_id, last);
