@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure replicate status|copy|leave`: how far a replicated pool and its log agree, by the pool's
-// header; a further copy of the pool; the end of a copy's replication.
+// `perdure replicate status|copy|trim|leave`: how far a replicated pool and its log agree, by the
+// pool's header; a further copy of the pool; what the log no longer needs; the end of a copy's
+// replication.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -100,12 +101,29 @@ int leave(App& app) {
   return exit_ok;
 }
 
+int trim(App& app) {
+  const auto store = backup::open_place(folder, false).value();
+  const auto log = replication::open_named_log(log_name, false).value();
+  const replication::TrimReport report = replication::trim_log(*store, *log).value();
+  if (app.json)
+    print_json({{"log", log_name},
+                {"backup_id", report.backup_id},
+                {"first_message", report.first + report.removed},
+                {"last_message", report.last},
+                {"removed", report.removed}});
+  else
+    fmt::print("removed {} messages of {}, which backup {} has; {} are left\n",
+               grouped(report.removed), log_name, report.backup_id,
+               grouped(report.last + 1 - report.first - report.removed));
+  return exit_ok;
+}
+
 }  // namespace
 
 void add_replicate(App& app) {
-  auto sub =
-      app.add("replicate", "see how far a replicated pool and its log agree; copy it; end it",
-              "perdure replicate status bank.perdure");
+  auto sub = app.add(
+      "replicate", "see how far a replicated pool and its log agree; copy it; trim the log; end it",
+      "perdure replicate status bank.perdure");
   auto one = sub.add("status", "what the pool's header says; the pool may be open",
                      "perdure replicate status bank.perdure --log nats://127.0.0.1/bank");
   arguments.add_to(one);
@@ -120,6 +138,13 @@ void add_replicate(App& app) {
   copied.option("POOL", arguments.path, "the pool file to make").required();
   copied.option("--log", log_name, "the log over which the pool is replicated").required();
   copied.runs(copy);
+  auto trimmed = sub.add("trim",
+                         "remove from the log what the newest backup has: copies are made of that "
+                         "one, or of a newer one, from then on",
+                         "perdure replicate trim /backups/bank --log nats://127.0.0.1/bank");
+  trimmed.option("DIR", folder, "the folder with the pool's backups").required();
+  trimmed.option("--log", log_name, "the log over which the pool is replicated").required();
+  trimmed.runs(trim);
   auto two =
       sub.add("leave",
               "end the pool's replication: it becomes a pool of its own, which opens without "

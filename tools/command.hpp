@@ -151,6 +151,8 @@ void add_restore(App& app);
 void add_verify(App& app);
 void add_prune(App& app);
 void add_replicate(App& app);
+void add_standby(App& app);
+void add_promote(App& app);
 void add_follow(App& app);
 void add_compact(App& app);
 void add_log(App& app);

@@ -64,6 +64,8 @@ int main(int argc, char** argv) {
   add_verify(app);
   add_prune(app);
   add_replicate(app);
+  add_standby(app);
+  add_promote(app);
   add_follow(app);
   add_compact(app);
   add_log(app);

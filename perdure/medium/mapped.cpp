@@ -90,6 +90,9 @@ Result<RingMap> MappedMedium::map_ring(std::uint64_t offset, std::uint64_t bytes
         Code::invalid, path_, "a ring of " + number(bytes) + " bytes at " + number(offset),
         "multiples of " + number(map_unit_) + " within the log's " + number(log_bytes_) + " bytes");
   }
+  // Recovery and the session use the same ones.
+  for (const Ring& r : rings_)
+    if (r.offset == offset && r.bytes == bytes) return RingMap{r.base, offset, bytes, pages_};
   // A device-dax can be mapped only at addresses of its alignment.
   const std::uint64_t room = 2 * bytes + map_unit_ - page_bytes;
   void* space =

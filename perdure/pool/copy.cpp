@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/pool/copy.hpp"
 
+#include <cstring>
 #include <ctime>
 
 #include "perdure/pool/allocation.hpp"
@@ -11,15 +12,10 @@
 
 namespace perdure::pool {
 
-Result<Header> header_of_copy(const std::string& path, const Header& of) {
-  auto header = header_of_replica(path, of, {});  // it is another pool
-  if (header.ok())
-    if (Status s = fresh_uuid(header->uuid, 0); !s.ok()) return s;
-  return header;
-}
+namespace {
 
-Result<Header> header_of_replica(const std::string& path, const Header& of,
-                                 const ReplicationWords& words) {
+Result<Header> header_for(const std::string& path, const Header& of,
+                          const ReplicationWords& words) {
   Header h = of;
   // A feature that this build does not know may need more than blocks.
   if (Status s = check_features(path, h, true); !s.ok()) return s;
@@ -28,6 +24,67 @@ Result<Header> header_of_replica(const std::string& path, const Header& of,
   if (words != ReplicationWords{}) set_feature(h, Feature::replication_words);
   h.replication = words;
   return h;
+}
+
+// Behind the words of section 0: no state of the pool had an object there.
+bool has_first_checksums(const Header& h) noexcept {
+  return h.checksums_bytes != 0 &&
+         Directory(h).first_chunk() * chunk_bytes == h.checksums_offset + h.checksums_bytes;
+}
+
+}  // namespace
+
+Result<Header> header_of_copy(const std::string& path, const Header& of) {
+  auto header = header_for(path, of, {});  // it is another pool
+  if (header.ok())
+    if (Status s = fresh_uuid(header->uuid, 0); !s.ok()) return s;
+  return header;
+}
+
+Result<Header> header_of_replica(const std::string& path, const Header& of,
+                                 const ReplicationWords& words) {
+  auto header = header_for(path, of, words);
+  // mutant: replica-drops-moved-checksums
+  if (header.ok() && !has_first_checksums(*header)) {
+    header->features_write &= ~info(Feature::data_checksums).bit();
+    header->checksums_offset = header->checksums_bytes = 0;
+  }
+  return header;
+}
+
+Status same_places(const std::string& path, const Header& mine, const Header& theirs) {
+  const Directory here(mine), there(theirs);
+  const auto differ = [&](const char* what, std::uint64_t has, std::uint64_t wanted) {
+    return failure(Code::incompatible, path, what + (" of " + std::to_string(has)),
+                   std::to_string(wanted) + ", as the primary has now",
+                   "make this copy anew from a backup of the primary");
+  };
+  if (here.max_data_bytes() != there.max_data_bytes())
+    return differ("a max_size", here.max_data_bytes(), there.max_data_bytes());
+  if (here.word(here.chunks() - 1) != there.word(there.chunks() - 1))
+    return differ("a directory with its last word at an offset", here.word(here.chunks() - 1),
+                  there.word(there.chunks() - 1));
+  if (here.first_chunk() != there.first_chunk())
+    return differ("a first chunk for objects", here.first_chunk(), there.first_chunk());
+  return {};
+}
+
+bool adopt_contents(Header& mine, const Header& theirs) noexcept {
+  Header h = mine;
+  for (const Feature f : {Feature::combined_records, Feature::field_names, Feature::catalog_root,
+                          Feature::note_entries, Feature::copied_objects})
+    if (has_feature(theirs, f)) set_feature(h, f);
+  h.root_offset = theirs.root_offset;
+  h.root_bytes = theirs.root_bytes;
+  h.fingerprint = theirs.fingerprint;
+  h.layout_bytes = theirs.layout_bytes;
+  std::memcpy(h.layout, theirs.layout, sizeof h.layout);
+  h.field_names_bytes = theirs.field_names_bytes;
+  h.field_names_hash = theirs.field_names_hash;
+  std::memcpy(h.field_names, theirs.field_names, sizeof h.field_names);
+  if (std::memcmp(&h, &mine, sizeof h) == 0) return false;
+  mine = h;
+  return true;
 }
 
 Status create_copy(const std::string& path, const Header& header, std::uint32_t mode,

@@ -31,9 +31,18 @@ Status copy_pool(const OpenPool& pool, const std::string& path, const PoolState&
 /// The header of a new pool that is a copy of the one with the header `of`: with a uuid of its own.
 /// Errors: `incompatible` (a feature that this build can't write; `path` is for the message), `io`.
 Result<Header> header_of_copy(const std::string& path, const Header& of);
-/// Of a further copy of the same pool, which is replicated: with its uuid, and these words.
+/// Of a further copy of the same pool, which is replicated: with its uuid, and these words. It has
+/// checksums of pages only where the pool was made with them: other places for them are where
+/// another copy may have objects.
 Result<Header> header_of_replica(const std::string& path, const Header& of,
                                  const ReplicationWords& words);
+/// Whether what a copy with the header `theirs` logs can be applied to one with the header `mine`:
+/// places and limits in the data region are the same. Otherwise `incompatible`, with what differs.
+[[nodiscard]] Status same_places(const std::string& path, const Header& mine, const Header& theirs);
+/// Gives `mine` what its copy's header `theirs` says of the contents: the layout, the names of
+/// fields, the root object, and the features that these and log entries need. Returns whether that
+/// was something new.
+bool adopt_contents(Header& mine, const Header& theirs) noexcept;
 /// Makes the pool file `path` with that header. fill(medium) stores the data region; what it has
 /// stored is fenced before the header is written. Errors and what is left: as copy_pool. `mode`:
 /// OpenFile::mode.

@@ -17,6 +17,7 @@
 
 #include "perdure/base/at_fork.hpp"
 #include "perdure/base/descriptor.hpp"
+#include "perdure/pool/follow_here.hpp"
 
 namespace perdure::pool {
 namespace {
@@ -36,6 +37,7 @@ struct Entry {
   Identity file;
   int fd;
   std::string path;
+  bool followed_here = false;  // let_follow_here()
 };
 struct Registry {
   std::mutex mutex;
@@ -164,7 +166,7 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
   }
   const Identity file = identity_of(st);
   for (const Entry& e : r.open) {
-    if (e.file != file) continue;
+    if (e.file != file || (mode == Mode::follow && e.followed_here)) continue;
     return failure(Code::busy, shown,
                    e.path == shown ? "this process has it open already"
                                    : "this process has it open already, as " + e.path,
@@ -293,6 +295,12 @@ void FileLock::release() noexcept {
   }
   id_ = 0;
   fd_ = -1;
+}
+
+void let_follow_here(int fd) noexcept {
+  const std::lock_guard guard(registry().mutex);
+  for (Entry& e : registry().open)
+    if (e.fd == fd) e.followed_here = true;
 }
 
 std::string pool_viewed_at(std::uint64_t address) {

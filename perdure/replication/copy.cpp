@@ -16,7 +16,8 @@ namespace {
 
 using backup::FrameKind;
 
-// What counts in the log after a backup. The second reading ends where the first one has.
+// What counts in the log after the place that a backup's header has. The second reading ends where
+// the first one has.
 class FramesInLog final : public backup::Frames {
  public:
   struct Found {
@@ -29,12 +30,13 @@ class FramesInLog final : public backup::Frames {
         base_id_(base.id),
         base_(place_of(base.header.replication)),
         found_(found) {
+    found_.end = base_;
     std::memcpy(uuid_, base.header.uuid, sizeof uuid_);
   }
 
   Status each(const std::function<Result<bool>(const backup::Frame&)>& f,
               const std::function<Status()>& release) override {
-    Stream stream(log_, uuid_, {});
+    Stream stream(log_, uuid_, base_);
     const bool again = std::exchange(read_, true);
     bool over = false, first = true;
     const Status s =
@@ -50,10 +52,6 @@ class FramesInLog final : public backup::Frames {
           // mutant: copy-of-diverged-backup
           if (h.kind == FrameKind::term && h.term > base_.term && h.last < base_id_)
             return strange_base(h.last);
-          // The place that the base's header has is one of another log's.
-          if (after.sequence == base_.sequence &&
-              (after.term != base_.term || !(after.end.chain == base_.end.chain)))
-            return strange_base(base_id_ - 1);
           over = again && after.sequence > found_.end.sequence;
           if (over) return failure(Code::exists, log_->name(), "the end");
           if (h.kind == FrameKind::header || (h.kind == FrameKind::group && h.last > base_id_)) {
@@ -77,7 +75,6 @@ class FramesInLog final : public backup::Frames {
       return failure(Code::io, log_->name(),
                      "messages up to " + std::to_string(came_to) + " at the second reading",
                      std::to_string(found_.end.sequence) + ", as at the first", "try again");
-    if (came_to < base_.sequence) return strange_base(base_id_ - 1);
     if (found_.end.end.last < base_id_) return strange_base(found_.end.end.last);
     return {};
   }
@@ -101,6 +98,40 @@ class FramesInLog final : public backup::Frames {
 };
 
 }  // namespace
+
+Result<TrimReport> trim_log(backup::Store& store, LogService& log) {
+  auto bases = backup::list_bases(store);
+  if (!bases) return bases.status();
+  for (auto id = bases->rbegin(); id != bases->rend(); ++id) {
+    auto base = backup::read_base(store, *id);
+    if (!base) return base.status();
+    const StreamPlace place = place_of(base->header.replication);
+    if (place.sequence == 0) break;  // and so have those before it
+    auto ends = log.ends();
+    if (!ends) return ends.status();
+    TrimReport report{*id, ends->first, ends->last, 0};
+    if (place.sequence <= ends->first) return report;
+    // The base goes on in this log: its place is there, with nothing before it that it lacks.
+    bool there = false;
+    // It sees the frame at the place, and asks for no more.
+    Stream stream(std::shared_ptr<LogService>(&log, [](LogService*) {}), base->header.uuid, place);
+    const Status s = stream.read([&](const backup::Frame& frame, const StreamPlace&) -> Status {
+      there = frame.header.last >= *id;
+      if (frame.header.kind == FrameKind::term && frame.header.last < *id)
+        return failure(Code::diverged, log.name(), "a base that the log does not continue");
+      return there ? failure(Code::exists, log.name(), "enough") : Status();
+    });
+    there = there || (s.ok() && place.end.last >= *id);
+    if (s.code() == Code::diverged || (s.ok() && !there)) continue;
+    if (!there) return s;
+    if (Status t = log.trim(place.sequence); !t.ok()) return t;
+    report.removed = place.sequence - ends->first;
+    return report;
+  }
+  return failure(Code::not_found, store.name(),
+                 "no backup that was made since the pool is replicated",
+                 "one that the log continues", "make a backup with the pool's primary");
+}
 
 Result<RestoreReport> make_copy(backup::Store& store, std::shared_ptr<LogService> log,
                                 const std::string& path, const RestoreProgress& progress) {

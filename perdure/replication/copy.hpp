@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A further copy of a replicated pool, made of a backup and the log: on another machine it is what
-// takes over when the first one is lost.
-// Thread safety: a function over its arguments.
+// takes over when the first one is lost. And what of the log is no longer needed for that.
+// Thread safety: functions over their arguments.
 #pragma once
 
 #include <string>
@@ -23,5 +23,16 @@ namespace perdure::replication {
 /// REQUIRES: the thread has a slot.
 Result<RestoreReport> make_copy(backup::Store& store, std::shared_ptr<LogService> log,
                                 const std::string& path, const RestoreProgress& progress = {});
+
+/// What trim_log() has done.
+struct TrimReport {
+  std::uint64_t backup_id = 0;        ///< the backup that the log goes on after
+  std::uint64_t first = 0, last = 0;  ///< the messages that the log had
+  std::uint64_t removed = 0;          ///< how many of them are gone
+};
+/// Removes from the log what the newest backup in `store` has that the log continues. Copies are
+/// made of that backup, or of a newer one, from then on; a standby that was not as far has to be made
+/// anew (`expired`). Errors: `not_found` where no such backup is there, the store's and the log's.
+Result<TrimReport> trim_log(backup::Store& store, LogService& log);
 
 }  // namespace perdure::replication

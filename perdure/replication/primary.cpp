@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "perdure/base/signals.hpp"
+#include "perdure/replication/logs.hpp"
 
 namespace perdure::replication {
 namespace {
@@ -19,11 +20,6 @@ constexpr milliseconds watch_every(1000);
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
 }  // namespace
-
-// A later attempt may succeed.
-bool Primary::may_pass(const Status& s) noexcept {
-  return s.code() == Code::io || s.code() == Code::unavailable;
-}
 
 Status Primary::start(engine::FollowedLog& log) {
   log_ = &log;
@@ -134,13 +130,12 @@ Status Primary::take(const Result<Stream::State>& state) {
   if (*state == Stream::State::under_way) {
     const std::lock_guard lock(shown_mutex_);
     ++shown_.unanswered;
-    return no_answer(stream_->why());
+    return no_answer(path_, *service_, stream_->why());
   }
   const std::uint64_t last = stream_->place().end.last;
   // Here, and not where they were appended: that call may have thrown.
   if (!entries_.empty() && entries_.last() <= last) entries_.clear();
   note_place();
-  file_->note_replication(words_);
   watched_ = Clock::now();
   // PRIMARY-2
   // mutant: primary-floor-after-append
@@ -159,7 +154,7 @@ Status Primary::take(const Result<Stream::State>& state) {
 // Waits until what is under way is in the log.
 Status Primary::deliver(Status s, Clock::time_point late) {
   while (may_pass(s)) {
-    if (Clock::now() >= late) return no_answer(s);
+    if (Clock::now() >= late) return no_answer(path_, *service_, s);
     std::this_thread::sleep_for(retry_after);
     s = take(stream_->settle());
   }
@@ -228,11 +223,8 @@ Status Primary::deposed() {
   return why;
 }
 
-// The words say what is known of the stream.
-void Primary::note_place() {
-  set_place(words_, stream_->resume_place());
-  words_.own = own_ ? 1 : 0;
-}
+// The next header says what is known of the stream.
+void Primary::note_place() { file_->note_replication(claims_.words_at(stream_->resume_place())); }
 
 Status Primary::wait(std::uint64_t id, Ack level) {
   if (level == Ack::quorum && !proven())

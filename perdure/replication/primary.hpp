@@ -9,8 +9,7 @@
 //   PRIMARY-2 A record leaves the pool's own log only when the replicated one has it. So what a
 //             crash has kept from there is appended by the next opening, before the session empties
 //             the pool's log.
-//   PRIMARY-3 A copy claims a term with a random number that its header has durably. So it knows
-//             its own TERM frames from those of other copies, also of copies of its file.
+//   PRIMARY-3 is in claims.hpp.
 //   PRIMARY-4 When another term has begun, the pool refuses work before anyone is told.
 // What the log has of other copies is compared with what this copy has before it claims a term:
 //   nothing that this copy lacks, and nothing here that the other one began without: it may go on;
@@ -33,6 +32,7 @@
 #include "perdure/backup/log_tap.hpp"
 #include "perdure/engine/followed_log.hpp"
 #include "perdure/pool/open_pool.hpp"
+#include "perdure/replication/claims.hpp"
 #include "perdure/replication/log_service.hpp"
 #include "perdure/replication/options.hpp"
 #include "perdure/replication/stream.hpp"
@@ -71,14 +71,11 @@ class Primary {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::uint64_t frame_bytes = 1 << 20;  // of entries, about
-  static constexpr std::chrono::microseconds retry_after{20'000};
-  static bool may_pass(const Status& s) noexcept;
   Primary(const ReplicateOptions& options, std::shared_ptr<LogService> service)
       : options_(options), service_(std::move(service)) {}
   Status on_frame(const backup::Frame& frame, const StreamPlace& after);
   Status claim();
   Status append_rest();
-  Status no_answer(const Status& why) const;
   void run();
   Status step();
   backup::LogTap::Found gather();
@@ -107,10 +104,8 @@ class Primary {
 
   std::mutex mutex_;  // guards what follows, once the thread runs
   std::optional<Stream> stream_;
-  pool::ReplicationWords words_{};
+  Claims claims_;
   std::uint64_t last_ = 0;  // before the session: of all that this copy has
-  bool own_ = false;        // the term that was read last is this copy's
-  std::string other_;       // which copy's it is otherwise
   backup::EntryGatherer entries_;
   Clock::time_point appended_;   // when the frame was begun that is under way
   std::uint64_t appending_ = 0;  // its bytes

@@ -21,10 +21,12 @@ namespace perdure::replication::test {
 class SharedLog final : public LogService {
  public:
   explicit SharedLog(std::shared_ptr<LogService> log) : log_(std::move(log)) {}
+  /// The same log, which is not switched off together with `beside`: another machine's.
+  explicit SharedLog(const SharedLog* beside) : mutex_(beside->mutex_), log_(beside->log_) {}
 
   AppendAnswer append(std::uint64_t at, const void* bytes, std::uint64_t n) override {
     if (off) return {Append::unknown, gone()};
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*mutex_);
     const AppendAnswer answer = log_->append(at, bytes, n);
     if (throws.exchange(false)) throw std::bad_alloc();
     if (answer.outcome == Append::done && after) after(at);
@@ -32,21 +34,21 @@ class SharedLog final : public LogService {
   }
   Result<std::vector<Message>> read(std::uint64_t from, std::uint64_t bytes) override {
     if (off) return gone();
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*mutex_);
     return log_->read(from, bytes);
   }
   Result<LogEnds> ends() override {
     if (off) return gone();
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*mutex_);
     return log_->ends();
   }
   Status trim(std::uint64_t below) override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*mutex_);
     return log_->trim(below);
   }
   Result<LogTraits> describe() override {
     if (off) return gone();
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*mutex_);
     return log_->describe();
   }
   [[nodiscard]] const std::string& name() const noexcept override { return log_->name(); }
@@ -59,7 +61,7 @@ class SharedLog final : public LogService {
   [[nodiscard]] Status gone() const {
     return failure(Code::io, log_->name(), "a log that is switched off", {}, {});
   }
-  std::mutex mutex_;
+  const std::shared_ptr<std::mutex> mutex_ = std::make_shared<std::mutex>();
   const std::shared_ptr<LogService> log_;
 };
 

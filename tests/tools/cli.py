@@ -17,8 +17,8 @@ PERDURE = os.environ.get("PERDURE", "build/dev/tools/perdure")
 FOREIGN = os.environ.get("PERDURE_FOREIGN")  # makes pools with another root type (foreign_pool.cpp)
 COMMANDS = [
     "load", "export", "get", "put", "del", "scan", "schema", "dump", "info", "check", "recover",
-    "scrub", "compact", "backup", "restore", "verify", "prune", "replicate", "follow",
-    "log", "doctor", "stat", "advise", "sqlite"
+    "scrub", "compact", "backup", "restore", "verify", "prune", "replicate", "standby",
+    "promote", "follow", "log", "doctor", "stat", "advise", "sqlite"
 ]
 
 

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "perdure/engine/engine_base.hpp"
 #include "perdure/engine/thread_logs.hpp"
 #include "perdure/log/floors.hpp"
 #include "perdure/log/ring.hpp"
@@ -19,11 +18,12 @@
 namespace perdure::engine::shadow {
 
 /// Makes the checkpoint id `x` durable in the header, and truncates the rings to what is above it,
-/// or above the lowest of `floors` if that is lower (FLOOR-1). REQUIRES: the data region holds,
-/// durably, every transaction with an id up to x. Returns the medium's failure, with no ring
-/// truncated. Throws std::bad_alloc, with nothing done.
-inline Status publish_checkpoint(EngineBase& core, ThreadLogs<log::Ring>& rings,
-                                 const log::Floors& floors, std::uint64_t x) {
+/// or above the lowest of `floors` if that is lower (FLOOR-1). `core` has the header: EngineBase or
+/// OpenPool. REQUIRES: the data region holds, durably, every transaction with an id up to x. Returns
+/// the medium's failure, with no ring truncated. Throws std::bad_alloc, with nothing done.
+template <class Core>
+Status publish_checkpoint(Core& core, ThreadLogs<log::Ring>& rings, const log::Floors& floors,
+                          std::uint64_t x) {
   std::vector<std::uint64_t> heads(rings.size()), settled(rings.size());
   // mutant: checkpoint-keeps-floor
   const std::uint64_t released = std::min(x, floors.lowest());

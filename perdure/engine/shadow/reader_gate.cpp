@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/engine/shadow/reader_gate.hpp"
 
+#include <thread>
+
 namespace perdure::engine::shadow {
+
+ReaderGate::World ReaderGate::of(pool::OpenPool& file) {
+  return {[&file](std::uint64_t from, std::uint64_t to) { return file.follower_in(from, to); },
+          [] { return std::chrono::steady_clock::now(); },
+          [](std::chrono::microseconds time) { std::this_thread::sleep_for(time); }};
+}
 
 void ReaderGate::pass(std::uint64_t id) {
   if (words_.home_clock.load(std::memory_order_relaxed) >= id) return;

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "perdure/pool/open_pool.hpp"
 #include "perdure/pool/reader_words.hpp"
 
 namespace perdure::engine::shadow {
@@ -32,6 +33,9 @@ class ReaderGate {
   };
   ReaderGate(pool::ReaderWords& words, std::chrono::milliseconds patience, World world)
       : words_(words), patience_(patience), world_(std::move(world)) {}
+
+  /// The readers of an open pool's file.
+  static World of(pool::OpenPool& file);
 
   /// The data region is about to get effects of transactions up to `id`.
   void pass(std::uint64_t id);

@@ -28,12 +28,6 @@ OpenSnapshots::Waits waits_of(typename Tm::Shared& shared) {
   return {};
 }
 
-inline ReaderGate::World gate_world(pool::OpenPool& file) {
-  return {[&file](std::uint64_t from, std::uint64_t to) { return file.follower_in(from, to); },
-          [] { return std::chrono::steady_clock::now(); },
-          [](std::chrono::microseconds time) { std::this_thread::sleep_for(time); }};
-}
-
 template <class Tm>
 pool::Identity Shadow<Tm>::identity(const Config& config) {
   const bool pipelined = config.fence_is_sync || config.durability != Durability::durable;
@@ -60,8 +54,8 @@ Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& r
       words->checkpoint_id.store(checkpoint_id_, std::memory_order_relaxed);
       words->durable_id.store(strict_ ? 0 : writer_.durable(), std::memory_order_relaxed);
       if (!strict_) writer_.tell_durable(words->durable_id);
-      gate_ =
-          std::make_unique<ReaderGate>(*words, config.readers.writer_patience, gate_world(file));
+      gate_ = std::make_unique<ReaderGate>(*words, config.readers.writer_patience,
+                                           ReaderGate::of(file));
     }
     checkpoint_ = std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), file.header(),
                                                resident_.get(), gate_.get());

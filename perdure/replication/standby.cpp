@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/replication/standby.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "perdure/backup/places.hpp"
+#include "perdure/base/signals.hpp"
+#include "perdure/base/thread_slot.hpp"
+#include "perdure/replication/copy.hpp"
+#include "perdure/replication/logs.hpp"
+
+namespace perdure::replication {
+namespace {
+
+using backup::FrameKind;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr microseconds shortest_nap(500), longest_nap(20'000);
+
+// The pool file, if there is none.
+Status make_if_absent(const std::string& path, const StandbyOptions& options,
+                      const std::shared_ptr<LogService>& log) {
+  struct stat st = {};
+  if (::stat(path.c_str(), &st) == 0 || errno != ENOENT) return {};
+  if (options.backups.empty())
+    return failure(Code::not_found, path, "no such file", "a copy of the replicated pool",
+                   "name the pool's backups (StandbyOptions::backups): it is made of one of them");
+  auto store = backup::open_place(options.backups, false);
+  if (!store) return store.status();
+  return make_copy(**store, log, path).status();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StandbyCopy>> StandbyCopy::open(const std::string& path,
+                                                       const StandbyOptions& options) {
+  // The calls of the medium count by thread.
+  if (Status s = base::ensure_thread_slot(); !s.ok()) return s;
+  if (!options.replicate.wanted())
+    return failure(Code::invalid, path, "a standby without a log",
+                   "the log over which the pool is replicated", "name it (ReplicateOptions::log)");
+  auto log = connect(options.replicate, path, false);
+  if (!log) return log.status();
+  if (Status s = make_if_absent(path, options, log->service); !s.ok()) return s;
+  auto replica = Replica::open({path, options.medium, options.readers, options.archive});
+  if (!replica) return replica.status();
+  return std::unique_ptr<StandbyCopy>(
+      new StandbyCopy(path, options, std::move(*log), std::move(*replica)));
+}
+
+StandbyCopy::StandbyCopy(std::string path, const StandbyOptions& options, OpenedLog log,
+                         std::unique_ptr<Replica> replica)
+    : path_(std::move(path)),
+      options_(options),
+      service_(std::move(log.service)),
+      replica_(std::move(replica)),
+      stream_(service_, replica_->file().header().uuid,
+              place_of(replica_->file().header().replication)),
+      claims_(path_, replica_->file().header().replication) {
+  shown_.follows = true;
+  show({}, false);
+  const base::BlockedSignals blocked;
+  thread_ = std::thread([this] { run(); });
+}
+
+StandbyCopy::~StandbyCopy() {
+  stop_.store(true, std::memory_order_relaxed);
+  if (thread_.joinable()) thread_.join();
+}
+
+void StandbyCopy::run() {
+  microseconds nap = shortest_nap;
+  const auto f = [this](const backup::Frame& frame, const StreamPlace& after) {
+    // Stops in the middle of a long log; what ends the reading is not looked at then.
+    if (stop_.load(std::memory_order_relaxed)) return failure(Code::busy, path_, "a stop");
+    return on_frame(frame, after);
+  };
+  while (!stop_.load(std::memory_order_relaxed)) {
+    const std::uint64_t before = stream_.place().sequence;
+    {
+      const std::lock_guard lock(mutex_);
+      ++readings_;
+    }
+    Status s;
+    try {
+      s = stream_.read(f);
+    } catch (const std::exception& e) {  // the service's, or no memory
+      s = failure(Code::io, service_->name(), e.what());
+    }
+    if (stop_.load(std::memory_order_relaxed)) return;
+    show(s, s.ok());
+    // A full disk may get space.
+    if (!s.ok() && !may_pass(s) && s.code() != Code::full) return;
+    nap = !s.ok()                              ? longest_nap
+          : stream_.place().sequence != before ? shortest_nap
+                                               : std::min(nap * 2, longest_nap);
+    std::this_thread::sleep_for(nap);
+  }
+}
+
+// STANDBY-1
+Status StandbyCopy::on_frame(const backup::Frame& frame, const StreamPlace& after) {
+  const backup::FrameHeader& h = frame.header;
+  const bool term = h.kind == FrameKind::term;
+  Status s = term ? claims_.on_term(frame, after, replica_->last()) : replica_->apply(frame);
+  // What this copy could not write will not be written by a later attempt.
+  if (may_pass(s)) s = failure(Code::poisoned, path_, s.message(), {}, "open it again");
+  if (!s.ok()) return s;
+  // STREAM-5
+  // mutant: standby-term-durable
+  s = replica_->note(claims_.words_at(after), term);
+  if (!s.ok()) return failure(Code::poisoned, path_, s.message(), {}, "open it again");
+  const std::lock_guard lock(mutex_);
+  shown_.id = replica_->last();
+  shown_.term = after.term;
+  shown_.sequence = after.sequence;
+  shown_.checkpoint_id = replica_->checkpoint_id();
+  ++shown_.messages;
+  shown_.bytes += sizeof h + h.payload_bytes;
+  if (term) shown_.primary = claims_.own() ? "this copy" : claims_.other();
+  return {};
+}
+
+void StandbyCopy::show(const Status& s, bool at_end) {
+  const std::lock_guard lock(mutex_);
+  const StreamPlace& place = stream_.place();
+  shown_.id = replica_->last();
+  shown_.term = place.term;
+  shown_.sequence = place.sequence;
+  shown_.checkpoint_id = replica_->checkpoint_id();
+  shown_.problem = s.message();
+  if (at_end) {
+    had_all_ = Clock::now();
+    had_all_of_ = readings_;
+  }
+  if (!s.ok() && !may_pass(s) && s.code() != Code::full) {
+    shown_.follows = false;
+    shown_.end = s;
+  }
+  changed_.notify_all();
+}
+
+StandbyStatus StandbyCopy::status() const {
+  const std::lock_guard lock(mutex_);
+  StandbyStatus s = shown_;
+  s.behind = std::chrono::duration_cast<milliseconds>(Clock::now() - had_all_);
+  return s;
+}
+
+Status StandbyCopy::catch_up(milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t wanted = readings_ + 1;
+  const bool has =
+      changed_.wait_for(lock, patience, [&] { return had_all_of_ >= wanted || !shown_.follows; });
+  if (!shown_.end.ok()) return shown_.end;
+  if (has && shown_.follows) return {};
+  return failure(Code::unavailable, path_,
+                 "a copy at transaction " + std::to_string(shown_.id) +
+                     " that has not come to the end of the log" +
+                     (shown_.problem.empty() ? "" : ": " + shown_.problem),
+                 {}, "wait longer, or see that the log's servers run");
+}
+
+// Of a copy that has ended, why; `invalid` where it is closed.
+Status StandbyCopy::end_following() {
+  stop_.store(true, std::memory_order_relaxed);
+  if (thread_.joinable()) thread_.join();
+  if (replica_ == nullptr)
+    return failure(Code::invalid, path_, "a call of a standby that is closed", {}, "open it again");
+  const std::lock_guard lock(mutex_);
+  shown_.follows = false;
+  return shown_.end;
+}
+
+// Also of a copy that has ended: it has whole transactions.
+Status StandbyCopy::close_file() {
+  Status s = replica_->close();
+  replica_.reset();
+  return s;
+}
+
+Status StandbyCopy::close() {
+  const Status end = end_following();
+  return replica_ == nullptr ? end : close_file();
+}
+
+Status StandbyCopy::claim() {
+  Status s = end_following();
+  if (replica_ == nullptr) return s;
+  // STANDBY-2
+  if (s.ok())
+    s = claim_term(
+        stream_, claims_, *service_,
+        {path_,
+         (options_.replicate.name.empty() ? machine_name() : options_.replicate.name) + ":" + path_,
+         Clock::now() + options_.replicate.patience,
+         [this](const backup::Frame& frame, const StreamPlace& after) {
+           return on_frame(frame, after);
+         },
+         [this](const pool::ReplicationWords& words) { return replica_->note(words, true); }});
+  if (s.ok()) s = replica_->note(claims_.words_at(stream_.place()), true);
+  if (s.ok()) {
+    const std::lock_guard lock(mutex_);
+    shown_.term = stream_.place().term;
+    shown_.sequence = stream_.place().sequence;
+    shown_.id = replica_->last();
+    shown_.primary = "this copy";
+  }
+  const Status closed = close_file();
+  return s.ok() ? closed : s;
+}
+
+}  // namespace perdure::replication

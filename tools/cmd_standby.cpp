@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// `perdure standby`: follows a replicated pool with a further copy, until it is told to stop.
+// `perdure promote`: makes such a copy the primary.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "perdure/base/thread_slot.hpp"
+#include "perdure/replication/standby.hpp"
+#include "tools/command.hpp"
+#include "tools/json.hpp"
+#include "tools/text.hpp"
+
+namespace perdure::tool {
+namespace {
+
+using replication::StandbyCopy;
+using std::chrono::milliseconds;
+
+struct Arguments {
+  PoolArguments pool;
+  StandbyOptions standby;
+  double patience = 10, every = 10;
+  bool once = false, remake = false;
+
+  [[nodiscard]] StandbyOptions options() const {
+    StandbyOptions o = standby;
+    o.medium = pool.medium;
+    o.replicate.patience = milliseconds(static_cast<std::int64_t>(patience * 1000));
+    return o;
+  }
+} arguments;
+
+Json to_json(const StandbyStatus& s) {
+  Json j;
+  j["pool"] = arguments.pool.path;
+  j["follows"] = s.follows;
+  j["id"] = s.id;
+  j["term"] = s.term;
+  j["message"] = s.sequence;
+  j["primary"] = s.primary;
+  j["messages"] = s.messages;
+  j["bytes"] = s.bytes;
+  j["checkpoint_id"] = s.checkpoint_id;
+  j["behind_ms"] = s.behind.count();
+  j["problem"] = s.problem;
+  return j;
+}
+
+void print(const App& app, const StandbyStatus& s) {
+  // Each at once: others wait for it.
+  const std::string line =
+      app.json ? to_json(s).dump(-1)
+               : fmt::format("transaction {}, term {}, message {}; had all {} ms ago{}",
+                             grouped(s.id), s.term, grouped(s.sequence),
+                             grouped(static_cast<std::uint64_t>(s.behind.count())),
+                             s.problem.empty() ? "" : "; " + s.problem);
+  write_all(STDOUT_FILENO, line + "\n", "standard output");
+}
+
+// A copy that must be made anew, and whose file is to be kept.
+bool must_be_made_anew(const Status& s) {
+  return s.code() == Code::diverged || s.code() == Code::expired || s.code() == Code::incompatible;
+}
+std::string keep_aside(const StandbyStatus& s) {
+  const std::string& path = arguments.pool.path;
+  struct stat st = {};
+  std::string kept;
+  for (unsigned n = 0; n == 0 || ::stat(kept.c_str(), &st) == 0; ++n)
+    kept = path + (s.end.code() == Code::diverged ? ".diverged-" : ".old-") +
+           std::to_string(s.term) + (n == 0 ? "" : "-" + std::to_string(n));
+  if (::rename(path.c_str(), kept.c_str()) != 0)
+    throw error(system_failure(path, "rename to " + kept, errno));
+  return kept;
+}
+
+// Blocks the signals that end the command, for this thread and those that it starts, and waits for
+// one.
+class Stop {
+ public:
+  Stop() {
+    ::sigemptyset(&signals_);
+    ::sigaddset(&signals_, SIGINT);
+    ::sigaddset(&signals_, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  }
+  [[nodiscard]] bool wait_for(milliseconds time) const {
+    const timespec t{time.count() / 1000, time.count() % 1000 * 1'000'000};
+    return ::sigtimedwait(&signals_, nullptr, &t) > 0;
+  }
+
+ private:
+  sigset_t signals_;
+};
+
+int follow(App& app) {
+  base::ensure_thread_slot().or_throw();
+  const Stop stop;
+  const StandbyOptions options = arguments.options();
+  const milliseconds every(static_cast<std::int64_t>(arguments.every * 1000));
+  for (;;) {
+    auto copy = StandbyCopy::open(arguments.pool.path, options).value();
+    StandbyStatus now = copy->status();
+    if (!app.json)
+      fmt::print("{} follows {} from transaction {} on\n", arguments.pool.path,
+                 options.replicate.log, grouped(now.id));
+    std::fflush(stdout);
+    std::optional<StandbyStatus> told;
+    bool stopped = false;
+    for (auto next = std::chrono::steady_clock::now(); now.follows;) {
+      if (arguments.once) {
+        const Status s = copy->catch_up(options.replicate.patience);
+        if (s.code() == Code::unavailable) s.or_throw();
+        now = copy->status();
+        stopped = now.follows;
+        if (stopped) print(app, now);
+        break;
+      }
+      if (const auto at = std::chrono::steady_clock::now(); at >= next) {
+        if (!told || told->sequence != now.sequence || !now.problem.empty()) {
+          print(app, now);
+          told = now;
+        }
+        next = at + every;
+      }
+      stopped = stop.wait_for(milliseconds(100));
+      if (stopped) break;
+      now = copy->status();
+    }
+    if (stopped) {
+      copy->close().or_throw();
+      return exit_ok;
+    }
+    const Status end = now.end;
+    if (!arguments.remake || !must_be_made_anew(end)) throw error(end);
+    (void)copy->close();
+    copy.reset();
+    const std::string kept = keep_aside(now);
+    fmt::print(stderr, "perdure standby: {}\nits file is kept as {}; the copy is made anew\n",
+               end.message(), kept);
+  }
+}
+
+int promote(App& app) {
+  base::ensure_thread_slot().or_throw();
+  const StandbyOptions options = arguments.options();
+  const auto copy = StandbyCopy::open(arguments.pool.path, options).value();
+  copy->catch_up(options.replicate.patience).or_throw();
+  copy->claim().or_throw();
+  const StandbyStatus now = copy->status();
+  if (app.json)
+    print_json(to_json(now));
+  else
+    fmt::print(
+        "{} is the primary of term {}, with the transactions up to {}: open it with the log {}\n",
+        arguments.pool.path, now.term, grouped(now.id), options.replicate.log);
+  return exit_ok;
+}
+
+void add_to(Subcommand sub) {
+  arguments.pool.add_to(sub);
+  sub.option("--log", arguments.standby.replicate.log, "the log over which the pool is replicated")
+      .required();
+  sub.option("--backups", arguments.standby.backups,
+             "if the pool file does not exist, make it of a backup in this folder and the log");
+  sub.option("--name", arguments.standby.replicate.name,
+             "this copy's name, in messages to people (default: the machine's)");
+  sub.option("--patience", arguments.patience, "how many seconds to wait for the log")
+      .show_default();
+}
+
+}  // namespace
+
+void add_standby(App& app) {
+  auto sub =
+      app.add("standby",
+              "follow a replicated pool with a further copy, which can be read meanwhile and "
+              "take over; it runs until SIGINT or SIGTERM",
+              "perdure standby bank.perdure --log nats://127.0.0.1/bank --backups "
+              "/backups/bank");
+  add_to(sub);
+  sub.option("--archive", arguments.standby.archive.folder,
+             "archive what is applied in this folder, too");
+  sub.option("--every", arguments.every,
+             "print how far it is every so many seconds, if that has "
+             "changed")
+      .show_default();
+  sub.flag("--once", arguments.once, "end when the copy has all that the log has");
+  sub.flag("--remake", arguments.remake,
+           "a copy that has diverged, or can't follow any more, is kept under another name, and "
+           "made anew of a backup");
+  sub.runs(follow);
+}
+
+void add_promote(App& app) {
+  auto sub =
+      app.add("promote",
+              "make a copy of a replicated pool the primary; whatever was the primary before "
+              "is refused by the log from then on",
+              "perdure promote bank.perdure --log nats://127.0.0.1/bank");
+  add_to(sub);
+  sub.runs(promote);
+}
+
+}  // namespace perdure::tool
