@@ -29,13 +29,14 @@ struct PlainTransaction {
 using PlainTx = ReadTx<PlainTransaction>;
 
 /// Recovers pools by `recover` (an EngineInfo's), audits heap and containers (LAW-5, LAW-6), then
-/// calls `look(tx, root, crash) -> Verdict`.
+/// calls `look(tx, root, crash) -> Verdict`, or look(tx, root, crash, file).
 template <class Root, class Look>
 class RecoveredPool final : public Subject {
  public:
   using Recover = Status (*)(pool::OpenPool&, engine::Recovery&);
   RecoveredPool(Recover by, Look look) : recover_(by), look_(std::move(look)) {
     how_.path = "image";
+    how_.with_log = true;  // of a pool that is replicated, too, the image is all that there is
     who_.engine = "any";
     who_.engine_any = who_.layout_any = true;
   }
@@ -84,7 +85,10 @@ class RecoveredPool final : public Subject {
               0};
     Crash found = crash;
     found.last_id = report.last_id;
-    return look_(tx, root, found);
+    if constexpr (requires { look_(tx, root, found, **file); })
+      return look_(tx, root, found, **file);
+    else
+      return look_(tx, root, found);
   }
 
   // Nothing has damaged the image: every page is as its checksum says (CHECKSUM-1 to CHECKSUM-4).

@@ -24,7 +24,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests/layering"))
 import check_layers  # noqa: E402
 
-DRAWINGS = ("layers", "commit", "checkpoint", "snapshot", "backup", "readers", "checksums")
+DRAWINGS = ("layers", "commit", "checkpoint", "snapshot", "backup", "readers", "checksums",
+            "replication")
 MADE = re.compile(r"<!-- source sha256:([0-9a-f]{64}) -->\n")
 WORDS = re.compile(r"<text [^>]*>(.*?)</text>", re.S)
 

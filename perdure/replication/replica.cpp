@@ -124,16 +124,22 @@ Status Replica::begin_session(const ReplicaFile& how) {
   return {};
 }
 
-Status Replica::apply(const backup::Frame& frame) {
+Status Replica::apply(const backup::Frame& frame, const pool::ReplicationWords& words) {
   if (failed_)
     return failure(Code::poisoned, file_->path(), "a copy that could not be written", {},
                    "open it again");
-  return frame.header.kind == FrameKind::header ? apply_header(frame) : apply_group(frame);
+  // mutant: replica-notes-before-apply
+  Status s = frame.header.kind == FrameKind::header ? apply_header(frame) : apply_group(frame);
+  if (!s.ok()) return s;
+  // REPLICA-1
+  // mutant: replica-notes-after-apply
+  file_->note_replication(words);
+  return {};
 }
 
-Status Replica::note(const pool::ReplicationWords& words, bool durably) {
+Status Replica::note(const pool::ReplicationWords& words) {
   file_->note_replication(words);
-  return durably ? file_->publish() : Status();
+  return file_->publish();
 }
 
 Status Replica::apply_header(const backup::Frame& frame) {
@@ -167,6 +173,7 @@ Status Replica::look_at(const backup::Entries& entries, bool& changes_catalog) c
     switch (e.kind) {
       case log::EntryKind::words:
         possible = e.count != 0 && e.offset < bytes && e.count * 8 <= bytes - e.offset;
+        // mutant: replica-sees-catalog
         changes_catalog =
             changes_catalog || (has_catalog && e.offset < h.root_offset + sizeof(pool::Catalog) &&
                                 e.offset + e.count * 8 > h.root_offset);
@@ -196,13 +203,12 @@ Status Replica::apply_group(const backup::Frame& frame) {
   if (h.last <= last()) return {};
   auto entries = backup::entries_of(frame, last(), all, file_->path());
   if (!entries) return entries.status();
+  // mutant: replica-grows-first
   if (entries->n != 0)
-    // mutant: replica-grows-first
     if (Status s = file_->grow(h.data_bytes); !s.ok()) return s;
   bool changes_catalog = false;
   if (Status s = look_at(*entries, changes_catalog); !s.ok()) return s;
   // REPLICA-3
-  // mutant: replica-catalog-holds-readers
   if (changes_catalog)
     if (Status s = file_->hold_readers(); !s.ok()) return s;
   Status s = append_entries(*entries, h.last);

@@ -64,13 +64,13 @@ class Replica {
   }
   [[nodiscard]] std::uint64_t checkpoint_id() const noexcept { return checkpoint_id_; }
 
-  /// Applies a frame of kind group or header that counts: durably, when it returns ok. What this
-  /// copy has already is passed over. Errors: `corrupt` for entries that the pool can't have,
+  /// Applies a frame of kind group or header that counts, durably when it returns ok; then the next
+  /// header says so by `words` (REPLICA-1). What this copy has already is passed over. Errors: `corrupt` for entries that the pool can't have,
   /// `incompatible` (same_places()), `full` (later it may succeed), `io`; after the last, or
   /// `poisoned`, nothing more can be applied until the pool is opened again.
-  Status apply(const backup::Frame& frame);
-  /// REPLICA-1: the next header says so. `durably`: it is written now.
-  Status note(const pool::ReplicationWords& words, bool durably);
+  Status apply(const backup::Frame& frame, const pool::ReplicationWords& words);
+  /// Makes the words durable in the header, for a place up to which this copy has everything.
+  Status note(const pool::ReplicationWords& words);
 
   /// Brings the data region to the last transaction, and empties the log.
   Status checkpoint();

@@ -107,14 +107,15 @@ void StandbyCopy::run() {
 Status StandbyCopy::on_frame(const backup::Frame& frame, const StreamPlace& after) {
   const backup::FrameHeader& h = frame.header;
   const bool term = h.kind == FrameKind::term;
-  Status s = term ? claims_.on_term(frame, after, replica_->last()) : replica_->apply(frame);
+  Status s;
+  if (!term) s = replica_->apply(frame, claims_.words_at(after));
+  if (term) s = claims_.on_term(frame, after, replica_->last());
+  // STREAM-5
+  // mutant: standby-term-durable
+  if (term && s.ok()) s = replica_->note(claims_.words_at(after));
   // What this copy could not write will not be written by a later attempt.
   if (may_pass(s)) s = failure(Code::poisoned, path_, s.message(), {}, "open it again");
   if (!s.ok()) return s;
-  // STREAM-5
-  // mutant: standby-term-durable
-  s = replica_->note(claims_.words_at(after), term);
-  if (!s.ok()) return failure(Code::poisoned, path_, s.message(), {}, "open it again");
   const std::lock_guard lock(mutex_);
   shown_.id = replica_->last();
   shown_.term = after.term;
@@ -202,8 +203,8 @@ Status StandbyCopy::claim() {
          [this](const backup::Frame& frame, const StreamPlace& after) {
            return on_frame(frame, after);
          },
-         [this](const pool::ReplicationWords& words) { return replica_->note(words, true); }});
-  if (s.ok()) s = replica_->note(claims_.words_at(stream_.place()), true);
+         [this](const pool::ReplicationWords& words) { return replica_->note(words); }});
+  if (s.ok()) s = replica_->note(claims_.words_at(stream_.place()));
   if (s.ok()) {
     const std::lock_guard lock(mutex_);
     shown_.term = stream_.place().term;

@@ -60,6 +60,8 @@ PROGRAMS = {
     "log_cursor": ("log_cursor_test", [*GTEST]),
     "stream": ("replication_stream_test", [*GTEST]),
     "primary": ("replication_primary_test", [*GTEST]),
+    "standby": ("replication_standby_test", [*GTEST]),
+    "standby_explore": ("replication_standby_explore_test", [*GTEST]),
     "store_log": ("replication_store_log_test", [*GTEST]),
     "archive": ("backup_archive_test", [*GTEST]),
     "archive_order": ("backup_order_test", [*GTEST]),

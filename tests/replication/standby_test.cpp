@@ -466,6 +466,65 @@ TEST(Standby, OpensOnlyWhatIsReplicated) {
   EXPECT_EQ(copy->close().code(), Code::invalid);
 }
 
+// A pool that counted its blocks, as a primary, and then had another copy's applied.
+TEST(Standby, ThatWasThePrimaryIsSoundAfterwards) {
+  Copies two;
+  two.follow()->claim().or_throw();
+  {
+    auto pool = ReplicatedPool::open(two.scratch.path("copy"), two.options());
+    for (int i = 0; i < 50; ++i) two.program.step(pool);
+  }
+  auto old = replication::StandbyCopy::open(two.scratch.path(), two.standby()).value();
+  old->catch_up(20s).or_throw();
+  old->close().or_throw();
+  Options o = two.options();
+  o.read_only = true;
+  o.replicate = {};
+  auto pool = ReplicatedPool::open(two.scratch.path(), o);
+  const CheckReport check = pool.check();
+  EXPECT_TRUE(check.ok()) << check.problems.front();
+  EXPECT_EQ(pool.view([](auto& tx, const BackedUp& r) { return contents(tx, r); }),
+            two.program.states().rbegin()->second);
+}
+
+// The checksums of the primary's pages lie where its data region ended when it got them. A copy has
+// none there: the primary puts other things where the copy would have put its own.
+TEST(Standby, OfAPoolThatGotChecksumsLaterHasNone) {
+  Copies two;
+  {
+    Options o = two.options();
+    o.checksums = true;
+    auto pool = ReplicatedPool::open(two.scratch.path(), o);
+    two.program.step(pool);
+    (void)pool.backup(two.scratch.path("backups"));
+  }
+  auto copy = two.follow();
+  copy->catch_up(20s).or_throw();
+  {
+    Options o = two.options();
+    o.checksums = true;
+    auto pool = ReplicatedPool::open(two.scratch.path(), o);
+    // It grows.
+    for (int i = 0; i < 12; ++i)
+      pool.update([&](auto& tx, BackedUp& r) {
+        auto* const made = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(1 << 20));
+        tx.write(made[0], std::uint64_t{1} << 17);
+        tx.write(r.block[static_cast<std::size_t>(i)], made);
+      });
+    two.program.knows(pool);
+  }
+  copy->catch_up(20s).or_throw();
+  copy->close().or_throw();
+  Options o = two.options();
+  o.read_only = true;
+  o.replicate = {};
+  auto pool = ReplicatedPool::open(two.scratch.path("copy"), o);
+  const CheckReport check = pool.check();
+  EXPECT_TRUE(check.ok()) << check.problems.front();
+  EXPECT_EQ(pool.view([](auto& tx, const BackedUp& r) { return contents(tx, r); }),
+            two.program.states().rbegin()->second);
+}
+
 // ---- changes of the pool ------------------------------------------------------------------------
 
 struct FirstVersion {

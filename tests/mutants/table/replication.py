@@ -95,4 +95,44 @@ REPLICATION = (
         {"copy-of-diverged-backup": never()},
         by="primary",
     ),
+    Mutant(
+        "a standby makes the place behind a TERM frame durable (STREAM-5)",
+        {"standby-term-durable": leave_out()},
+        by="standby",
+    ),
+    Mutant(
+        "a frame is durable before the header may have the place behind it (REPLICA-1)",
+        {"replica-notes-before-apply": also_here("replica-notes-after-apply")},
+        by="standby_explore",
+    ),
+    Mutant(
+        "a standby has the bytes that entries name before it logs them (REPLICA-2)",
+        {"replica-grows-first": leave_out()},
+        by="standby",
+    ),
+    Mutant(
+        "a standby whose places differ from the primary's is refused (REPLICA-2)",
+        {"replica-same-places": leave_out()},
+        by="standby",
+    ),
+    Mutant(
+        "a further copy has no checksums where another one may have objects (REPLICA-2)",
+        {"replica-drops-moved-checksums": never()},
+        by="standby",
+    ),
+    Mutant(
+        "readers of a standby learn of a new layout (REPLICA-3)",
+        {"replica-sees-catalog": leave_out()},
+        by="standby",
+    ),
+    Mutant(
+        "a standby's checkpoint tells readers what it will change (REPLICA-3)",
+        {"replica-passes-gate": leave_out()},
+        by="standby",
+    ),
+    Mutant(
+        "a standby does not say how many bytes are in blocks",
+        {"replica-counts-no-blocks": leave_out()},
+        by="standby",
+    ),
 )
