@@ -83,8 +83,8 @@ Status Primary::step() {
   if (!entries_.empty()) return append_gathered(file_->data_bytes());
   if (Clock::now() - watched_ < watch_every) return {};
   watched_ = Clock::now();
-  auto state = stream_->watch();
-  return state.ok() && *state == Stream::State::deposed ? deposed() : state.status();
+  const auto state = stream_->watch();
+  return has_ended(state) ? deposed() : state.status();
 }
 
 // Gathers a frame's worth of what is durable. REQUIRES: nothing is under way. Under the lock.
@@ -123,10 +123,18 @@ Status Primary::append(backup::FrameHeader header, const void* payload, std::uin
   return take(stream_->append(header, payload, bytes));
 }
 
+// Whether this copy's term has ended. A log that was trimmed behind its place, which is in it, has
+// messages of another term: nothing else is trimmed (trim_log()).
+bool Primary::has_ended(const Result<Stream::State>& state) noexcept {
+  // mutant: primary-trimmed-is-deposed
+  if (state.code() == Code::expired) return true;
+  return state.ok() && *state == Stream::State::deposed;
+}
+
 // What has come of an append. `unavailable`: it is under way.
 Status Primary::take(const Result<Stream::State>& state) {
+  if (has_ended(state)) return deposed();
   if (!state.ok()) return state.status();
-  if (*state == Stream::State::deposed) return deposed();
   if (*state == Stream::State::under_way) {
     const std::lock_guard lock(shown_mutex_);
     ++shown_.unanswered;

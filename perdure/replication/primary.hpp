@@ -82,6 +82,7 @@ class Primary {
   Status append_gathered(std::uint64_t data_bytes);
   Status append_header();
   Status append(backup::FrameHeader header, const void* payload, std::uint64_t bytes);
+  static bool has_ended(const Result<Stream::State>& state) noexcept;
   Status take(const Result<Stream::State>& state);
   Status deliver(Status s, Clock::time_point late);
   Status append_all(Clock::time_point late);

@@ -19,6 +19,7 @@
 #include "perdure/replication/store_log.hpp"
 #include "perdure/replication/stream.hpp"
 #include "tests/backup/history.hpp"
+#include "tests/replication/other_process.hpp"
 #include "tests/replication/shared_log.hpp"
 #include "tests/replication/simulated_log.hpp"
 
@@ -375,6 +376,23 @@ TEST(Primary, ThatIsIdleSeesThatItIsDeposed) {
   (void)two.other();
   for (int i = 0; i < 500 && pool.replication().primary; ++i) std::this_thread::sleep_for(20ms);
   EXPECT_EQ(code_of([&] { two.program.step(pool); }), Code::deposed);
+}
+
+// A primary that was stopped for long: others have trimmed the log behind its place meanwhile.
+TEST(Primary, IsDeposedWhereTheLogWasTrimmedBehindIt) {
+  for (const bool under_way : {false, true}) {
+    TwoCopies two;
+    auto pool = ReplicatedPool::open(two.scratch.path(), options(two.shared));
+    two.shared->off = true;
+    if (under_way) pool.update([](auto& tx, BackedUp& r) { tx.write(r.count, 8); });
+    wait_until([&] { return !pool.replication().problem.empty(); });
+    Stream other = two.other();
+    for (int i = 0; i < 3; ++i) TwoCopies::append(other);
+    ASSERT_TRUE(two.log->trim(two.log->messages.size()).ok());
+    two.shared->off = false;
+    wait_until([&] { return !pool.replication().primary; });
+    EXPECT_EQ(code_of([&] { two.program.step(pool); }), Code::deposed);
+  }
 }
 
 TEST(Primary, ACopyThatLacksNothingMayTakeOverAndOthersMayNot) {

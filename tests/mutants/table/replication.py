@@ -96,6 +96,11 @@ REPLICATION = (
         by="primary",
     ),
     Mutant(
+        "a primary behind which the log was trimmed is deposed (PRIMARY-4)",
+        {"primary-trimmed-is-deposed": never()},
+        by="primary",
+    ),
+    Mutant(
         "a standby makes the place behind a TERM frame durable (STREAM-5)",
         {"standby-term-durable": leave_out()},
         by="standby",
