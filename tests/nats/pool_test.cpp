@@ -27,20 +27,11 @@ struct Root {
   p<std::uint64_t> count;
 };
 
-// nats://HOST,HOST,HOST/STREAM, from nats://HOST,nats://HOST,nats://HOST.
-std::string name_of(std::string urls, const std::string& rest) {
-  const std::string again = ",nats://";
-  for (std::size_t at; (at = urls.find(again)) != std::string::npos;)
-    urls.replace(at, again.size(), ",");
-  return urls + "/" + rest;
-}
-
 TEST(NatsPool, WhatAQuorumHasOutlivesAServerAndThePrimary) {
   Servers servers(3);
   enable();
   const pool::testing::Scratch scratch;
-  const std::string log =
-      name_of(servers.urls(), "shop?replicas=3&patience_ms=2000&system=system:secret");
+  const std::string log = servers.log("shop?replicas=3&patience_ms=2000&system=system:secret");
   Options options;
   options.medium = "emulated";
   options.replicate.log = log;

@@ -39,6 +39,14 @@ Servers::Servers(int n, bool always)
   for (int i = 0; i < n; ++i) start(i);
 }
 
+std::string Servers::log(const std::string& stream) const {
+  std::string urls = urls_;
+  const std::string again = ",nats://";
+  for (std::size_t at; (at = urls.find(again)) != std::string::npos;)
+    urls.replace(at, again.size(), ",");
+  return urls + "/" + stream;
+}
+
 Servers::~Servers() {
   servers_.clear();
   std::filesystem::remove_all(folder_);

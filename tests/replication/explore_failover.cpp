@@ -21,6 +21,10 @@
 #include "perdure/replication/copy.hpp"
 #include "perdure/replication/logs.hpp"
 #include "tests/replication/failover_history.hpp"
+#ifdef PERDURE_FAILOVER_NATS
+#include "nats/nats_log.hpp"
+#include "tests/nats/server.hpp"
+#endif
 
 namespace perdure::replication::test {
 namespace {
@@ -53,6 +57,36 @@ void fail(const std::string& why) {
   if (!shared->failed.exchange(true)) why.copy(shared->why, sizeof shared->why - 1);
 }
 
+#ifdef PERDURE_FAILOVER_NATS
+constexpr Ack asked = quorum;
+// The servers of the log.
+class Servers {
+ public:
+  Servers() { nats::enable(); }
+  [[nodiscard]] std::string log(const std::string&) const {
+    return servers_.log("ledger?replicas=3&patience_ms=2000&system=system:secret");
+  }
+  void kill_one(std::mt19937_64& random) {
+    if (killed_ < 0) servers_.send(killed_ = static_cast<int>(random() % 3), SIGKILL);
+  }
+  void start_again() {
+    if (killed_ >= 0) servers_.start(std::exchange(killed_, -1));
+  }
+
+ private:
+  nats::test::Servers servers_{3};
+  int killed_ = -1;
+};
+#else
+constexpr Ack asked = shipped;
+class Servers {
+ public:
+  [[nodiscard]] static std::string log(const std::string& folder) { return folder + "/log"; }
+  static void kill_one(const std::mt19937_64&) {}
+  static void start_again() {}
+};
+#endif
+
 struct Setting {
   std::string folder, log;
   [[nodiscard]] std::string path(unsigned node) const {
@@ -79,7 +113,7 @@ struct Setting {
   }
 };
 
-// A client of the primary; every second one asks for `shipped`.
+// A client of the primary; every second one asks for `shipped`, or `quorum`.
 void client(LedgerPool& pool, const Shared::Node& node, unsigned number, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   while (node.command == Command::promote && node.role == Role::primary) {
@@ -99,7 +133,7 @@ void client(LedgerPool& pool, const Shared::Node& node, unsigned number, std::ui
         ledger.journal.push_back(tx, answer);
         return answer;
       };
-      const auto receipt = is_shipped ? pool.update(shipped, body) : pool.update(body);
+      const auto receipt = is_shipped ? pool.update(asked, body) : pool.update(body);
       r.answer = receipt.value();
       r.returned_ns = now_ns();
       r.state = is_shipped ? OperationRecord::shipped : OperationRecord::committed;
@@ -144,8 +178,10 @@ void run_node(const Setting& setting, unsigned n, std::uint64_t seed) {
       node.role = Role::follows;
       while (node.command == Command::follow && copy->status().follows)
         std::this_thread::sleep_for(1ms);
-      if (node.command == Command::stop) return copy->close();
-      if (copy->status().follows) {
+      if (node.command == Command::stop) {
+        end = copy->try_catch_up(60s);
+        if (end.ok()) return copy->close();
+      } else if (copy->status().follows) {
         auto pool = std::move(*copy).try_promote(setting.primary(n));
         if (pool.ok()) return be_primary(std::move(*pool), setting, n, seed);
         end = pool.status();
@@ -212,7 +248,8 @@ struct Outcome {
   HistoryReport history;
 };
 
-void run(const Setting& setting, std::uint64_t failovers, std::uint64_t seed, Outcome& out) {
+void run(const Setting& setting, Servers& servers, std::uint64_t failovers, std::uint64_t seed,
+         Outcome& out) {
   std::mt19937_64 random(seed);
   {
     auto pool = LedgerPool::open(setting.path(0), setting.primary(0));
@@ -242,6 +279,8 @@ void run(const Setting& setting, std::uint64_t failovers, std::uint64_t seed, Ou
     if (!wait_for(is(s, Role::follows), "the other copy follows")) return;
     const std::uint64_t enough = shared->acknowledged + random() % 20;
     if (!wait_for([&] { return shared->acknowledged > enough; }, "clients are answered")) return;
+    servers.start_again();
+    if (random() % 4 == 0) servers.kill_one(random);
     const std::uint64_t fault = random() % 10;
     if (fault < 6) {
       ++out.kills;
@@ -276,17 +315,15 @@ void run(const Setting& setting, std::uint64_t failovers, std::uint64_t seed, Ou
                  shared->operations.load());
     }
   }
+  servers.start_again();
   // The end: the primary is closed, and the standby gets everything.
   if (!wait_for(is(1 - p, Role::follows), "the other copy follows")) return;
-  shared->nodes[p].command = Command::stop;
-  ::waitpid(pids[p], nullptr, 0);
-  pids[p] = 0;
-  end(pids[1 - p]);
-  {
-    auto copy = StandbyCopy::open(setting.path(1 - p), setting.standby(1 - p)).value();
-    copy->catch_up(60s).or_throw();
-    copy->close().or_throw();
+  for (const unsigned n : {p, 1 - p}) {
+    shared->nodes[n].command = Command::stop;
+    ::waitpid(pids[n], nullptr, 0);
+    pids[n] = 0;
   }
+  if (shared->failed) return;
   for (const unsigned n : {p, 1 - p}) {
     out.history = judge(setting, n);
     if (!out.history.wrong.empty()) return fail(out.history.wrong);
@@ -303,7 +340,6 @@ int main(int argc, char** argv) {
   Setting setting;
   app.add_option("--failovers", failovers, "how many")->capture_default_str();
   app.add_option("--seed", seed, "of what is chosen")->capture_default_str();
-  app.add_option("--log", setting.log, "the replicated log (default: a folder)");
   CLI11_PARSE(app, argc, argv);
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -313,24 +349,25 @@ int main(int argc, char** argv) {
                       fmt::format("perdure_failover_{}", static_cast<long>(::getpid()));
   std::filesystem::create_directories(folder);
   setting.folder = folder.string();
-  if (setting.log.empty()) setting.log = setting.folder + "/log";
   Outcome out;
   const auto begun = Clock::now();
   try {
-    run(setting, failovers, seed, out);
+    Servers servers;
+    setting.log = servers.log(setting.folder);
+    run(setting, servers, failovers, seed, out);
   } catch (const std::exception& e) {
     fail(e.what());
   }
   fmt::print(
       "seed {}: {} failovers ({} kills, {} stops, {} moves, {} kills of both) in {:.0f} s; {} "
-      "operations, {} acknowledged as shipped; {} of {} that were told to be durable in one copy "
+      "operations, {} acknowledged as {}; {} of {} that were told to be durable in one copy "
       "were lost with it; {} without an answer; {} copies had diverged, {} were behind a trimmed "
       "log; {}\n",
       seed, out.failovers, out.kills, out.stops, out.moves, out.both,
       std::chrono::duration<double>(Clock::now() - begun).count(), shared->operations.load(),
-      shared->acknowledged.load(), out.history.lost, out.history.committed, shared->in_doubt.load(),
-      shared->diverged.load(), shared->expired.load(),
-      shared->failed ? std::string("WRONG: ") + shared->why : "none wrong");
+      shared->acknowledged.load(), asked == perdure::shipped ? "shipped" : "quorum",
+      out.history.lost, out.history.committed, shared->in_doubt.load(), shared->diverged.load(),
+      shared->expired.load(), shared->failed ? std::string("WRONG: ") + shared->why : "none wrong");
   if (!shared->failed)
     std::filesystem::remove_all(folder);
   else
