@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "perdure/base/signals.hpp"
+#include "perdure/base/thread_slot.hpp"
 
 namespace perdure::nats {
 namespace {
@@ -37,6 +38,7 @@ struct Api {
   int (*length)(const void* message) = nullptr;
   const char* (*text)(Code code) = nullptr;
   std::string missing;  // what could not be loaded; empty: nothing
+  base::Owner owner;
 
   Api() {
     void* library = nullptr;
@@ -104,6 +106,13 @@ Result<std::shared_ptr<Client>> Client::connect(const std::string& servers,
   if (!a.missing.empty())
     return failure(Code::unsupported, servers, a.missing, "the C client of NATS, version 3",
                    "install it (Debian: libnats3.4)");
+  // libnats's threads are the parent's, and its names for answers would be another child's, too: one
+  // would get the other's answers.
+  if (a.owner.is_parent())
+    return failure(Code::unsupported, servers,
+                   "a process that was forked after its parent had used NATS",
+                   "one that was forked before, or has called exec()",
+                   "open the log in the child first, or in a process of its own");
   std::vector<std::string> list;
   std::istringstream in(servers);
   for (std::string one; std::getline(in, one, ',');)

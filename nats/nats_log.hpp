@@ -34,8 +34,8 @@ Result<LogOptions> parse_log_name(const std::string& name);
 
 /// Opens the log, and makes its stream if it is not there. Before that, two connections race for a
 /// place of a stream that is made for it and removed: a server by which both succeed is refused.
-/// Errors: `unsupported` (no libnats), `incompatible` (the server's version, the stream's settings,
-/// the race), `invalid`, `io`.
+/// Errors: `unsupported` (no libnats; a fork of a process that has used it), `incompatible` (the
+/// server's version, the stream's settings, the race), `invalid`, `io`.
 Result<std::shared_ptr<replication::LogService>> open_log(const LogOptions& options);
 
 /// From here on, ReplicateOptions::log can name a log so (parse_log_name).

@@ -4,6 +4,8 @@
 // processes are killed and stopped, and streams that are not as they must be.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -186,6 +188,20 @@ TEST(NatsClient, GoesOnWithAnotherServerWhenItsOwnHangs) {
 
 // A primary and a reader that takes over, over three servers, each of which is killed or stopped in
 // turn: what was acknowledged is there, once, in order.
+// Two children of one process would get each other's answers.
+TEST(NatsClient, IsRefusedInAForkOfAProcessThatHasUsedIt) {
+  Servers servers(1);
+  ASSERT_NE(open({servers.urls(), "shop"}), nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto again = Client::connect(servers.urls(), 5s);
+    ::_exit(again.code() == Code::unsupported ? 0 : 1);
+  }
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(NatsLog, OfThreeServersOneMayBeGone) {
   Servers servers(3);
   LogOptions options{servers.urls(), "shop", 3, 2s};

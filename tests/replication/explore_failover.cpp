@@ -200,13 +200,26 @@ void run_node(const Setting& setting, unsigned n, std::uint64_t seed) {
   }
 }
 
+// The first opening of the pool.
+LedgerPool make_pool(const Setting& setting) {
+  auto pool = LedgerPool::open(setting.path(0), setting.primary(0));
+  pool.update([](auto& tx, Ledger& ledger) {
+    for (auto& a : ledger.account) tx.write(a, Ledger::first_balance);
+  });
+  (void)pool.backup(setting.backups());
+  return pool;
+}
+
 pid_t start(const Setting& setting, unsigned n, Command command, std::uint64_t seed) {
   shared->nodes[n].role = Role::none;
   shared->nodes[n].command = command;
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
   try {
-    run_node(setting, n, seed);
+    if (std::filesystem::exists(setting.backups()))
+      run_node(setting, n, seed);
+    else
+      be_primary(make_pool(setting), setting, n, 1);
   } catch (const std::exception& e) {
     fail("copy " + std::to_string(n) + ": " + e.what());
   }
@@ -251,14 +264,6 @@ struct Outcome {
 void run(const Setting& setting, Servers& servers, std::uint64_t failovers, std::uint64_t seed,
          Outcome& out) {
   std::mt19937_64 random(seed);
-  {
-    auto pool = LedgerPool::open(setting.path(0), setting.primary(0));
-    pool.update([](auto& tx, Ledger& ledger) {
-      for (auto& a : ledger.account) tx.write(a, Ledger::first_balance);
-    });
-    (void)pool.backup(setting.backups());
-    pool.close();
-  }
   pid_t pids[2] = {start(setting, 0, Command::promote, 1), 0};
   const struct Ends {
     pid_t (&pids)[2];
@@ -268,12 +273,12 @@ void run(const Setting& setting, Servers& servers, std::uint64_t failovers, std:
     }
   } ends{pids};
   unsigned p = 0;
-  pids[1] = start(setting, 1, Command::follow, 2);
   auto told = Clock::now();
   const auto is = [](unsigned n, Role role) {
     return [n, role] { return shared->nodes[n].role == role; };
   };
   if (!wait_for(is(0, Role::primary), "the first copy is the primary")) return;
+  pids[1] = start(setting, 1, Command::follow, 2);
   for (; out.failovers < failovers; ++out.failovers, p = 1 - p) {
     const unsigned s = 1 - p;
     if (!wait_for(is(s, Role::follows), "the other copy follows")) return;
