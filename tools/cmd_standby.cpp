@@ -52,6 +52,7 @@ Json to_json(const StandbyStatus& s) {
   j["messages"] = s.messages;
   j["bytes"] = s.bytes;
   j["checkpoint_id"] = s.checkpoint_id;
+  j["caught_up"] = s.caught_up;
   j["behind_ms"] = s.behind.count();
   j["problem"] = s.problem;
   return j;
@@ -127,7 +128,8 @@ int follow(App& app) {
         break;
       }
       if (const auto at = std::chrono::steady_clock::now(); at >= next) {
-        if (!told || told->sequence != now.sequence || !now.problem.empty()) {
+        if (!told || told->sequence != now.sequence || told->caught_up != now.caught_up ||
+            !now.problem.empty()) {
           print(app, now);
           told = now;
         }

@@ -163,6 +163,12 @@ void PoolArguments::add_log_to(Subcommand sub) {
   sub.option("--replicate", replicate,
              "the log over which the pool is replicated: a folder that the copies share, or "
              "nats://HOST/STREAM; a pool that is replicated needs it (default: none)");
+  sub.option("--ack", ack,
+             "how far a change has to get before it is reported: local (durable in this copy); "
+             "with --replicate also shipped (in the log), quorum (and on most of its servers' "
+             "disks)")
+      .one_of({"local", "shipped", "quorum"})
+      .show_default();
 }
 
 }  // namespace perdure::tool

@@ -127,7 +127,8 @@ struct PoolArguments {
   std::uint64_t max_size = 0, log_size = 0;  ///< 0: the library's default
   std::string archive;                       ///< the folder of Options::archive; empty: none
   std::string replicate;                     ///< the log of Options::replicate; empty: none
-  void add_log_to(Subcommand sub);           ///< --replicate, for commands that change the pool
+  std::string ack = "local";                 ///< how far a change has to get before it is reported
+  void add_log_to(Subcommand sub);  ///< --replicate, --ack, for commands that change the pool
   /// `log`: how large the log is by default, and what that limits.
   void add_creation_to(Subcommand sub,
                        const std::string& log = "default: 16MiB; one row may be half of it");

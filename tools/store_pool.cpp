@@ -41,6 +41,13 @@ struct RepeatFound {
   Repeat repeat;
 };
 
+Ack ack_of(const PoolArguments& arguments) {
+  if (arguments.ack == "local") return Ack::local;
+  if (arguments.replicate.empty())
+    throw UsageError("found --ack " + arguments.ack + " without --replicate, expected both");
+  return arguments.ack == "shipped" ? Ack::shipped : Ack::quorum;
+}
+
 Options options_for(const PoolArguments& arguments, StorePool::Access access,
                     Durability durability) {
   Options o;
@@ -64,12 +71,20 @@ Options options_for(const PoolArguments& arguments, StorePool::Access access,
 
 struct StorePool::Impl {
   StoredPool pool;
+  const Ack ack;
   std::deque<Pending> pending;
   // Beside a writer: the one state that this object shows.
   std::optional<Snapshot<Store>> state;
 
-  explicit Impl(StoredPool p) : pool(std::move(p)) {
+  Impl(StoredPool p, Ack level) : pool(std::move(p)), ack(level) {
     if (pool.file().following()) state.emplace(pool.snapshot());
+  }
+  // A transaction that has got as far as was asked for.
+  template <class F>
+  auto change(F&& f) {
+    auto receipt = pool.update(durable, f);
+    receipt.wait(ack);
+    return std::move(receipt).value();
   }
   template <class F>
   auto look(F&& f) {
@@ -87,6 +102,7 @@ bool is_store(const pool::Header& header) {
 
 StorePool StorePool::open(const PoolArguments& arguments, Access access, Durability durability,
                           std::function<void(const RecoveryProgress&)> told) {
+  const Ack ack = ack_of(arguments);
   Options options = options_for(arguments, access, durability);
   options.recovery.progress = told ? std::move(told) : show_recovery(arguments.path);
   auto pool = StoredPool::try_open(arguments.path, options);
@@ -101,7 +117,7 @@ StorePool StorePool::open(const PoolArguments& arguments, Access access, Durabil
                   "a cleanly closed pool, or one that may be written: its log has to be applied",
                   "run `perdure recover` on it as a user that may write it, then read it"));
   }
-  return StorePool(std::make_unique<Impl>(std::move(pool).value()));
+  return StorePool(std::make_unique<Impl>(std::move(pool).value(), ack));
 }
 
 void StorePool::close() {
@@ -134,15 +150,11 @@ std::optional<StoredRow> StorePool::get(std::string_view key) {
 }
 
 bool StorePool::put(std::string_view key, std::string_view bytes) {
-  return impl_->pool
-      .update(durable, [&](auto& tx, Store& store) { return put_row(tx, store, key, bytes); })
-      .value();
+  return impl_->change([&](auto& tx, Store& store) { return put_row(tx, store, key, bytes); });
 }
 
 bool StorePool::del(std::string_view key) {
-  return impl_->pool
-      .update(durable, [&](auto& tx, Store& store) { return delete_row(tx, store, key); })
-      .value();
+  return impl_->change([&](auto& tx, Store& store) { return delete_row(tx, store, key); });
 }
 
 std::uint64_t StorePool::size() {
@@ -194,7 +206,7 @@ SourceState StorePool::source() {
 void StorePool::begin_source(const SourceState& state) {
   impl_->pool
       .update(durable, [&](auto& tx, Store& store) { write_source(tx, store.source, state); })
-      .wait();
+      .wait(impl_->ack);
 }
 
 std::optional<Repeat> StorePool::append(std::span<const BatchRow> batch) {
@@ -211,7 +223,7 @@ std::optional<Repeat> StorePool::append(std::span<const BatchRow> batch) {
       tx(store.source.position) = batch.back().end_position;
       tx(store.source.line) = batch.back().end_line;
     });
-    impl_->pending.push_back({receipt, rows, batch.back().end_position});
+    impl_->pending.push_back({std::move(receipt).at(impl_->ack), rows, batch.back().end_position});
     return std::nullopt;
   } catch (const RepeatFound& found) {
     return found.repeat;
@@ -228,13 +240,13 @@ void StorePool::finish_source(std::string_view epilogue, std::uint64_t position,
     tx(store.source.complete) = 1;
     rows = tx(store.source.rows);
   });
-  impl_->pending.push_back({receipt, rows, position});
+  impl_->pending.push_back({std::move(receipt).at(impl_->ack), rows, position});
 }
 
 StorePool::Settled StorePool::settle(std::size_t in_flight) {
   Settled settled;
   auto& pending = impl_->pending;
-  while (!pending.empty() && (pending.size() > in_flight || pending.front().receipt.durable())) {
+  while (!pending.empty() && (pending.size() > in_flight || pending.front().receipt.reached())) {
     pending.front().receipt.wait();
     settled = {pending.front().rows, pending.front().position, true};
     pending.pop_front();

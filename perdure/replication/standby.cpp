@@ -136,6 +136,7 @@ void StandbyCopy::show(const Status& s, bool at_end) {
   shown_.checkpoint_id = replica_->checkpoint_id();
   shown_.problem = s.message();
   if (at_end) {
+    shown_.caught_up = true;
     had_all_ = Clock::now();
     had_all_of_ = readings_;
   }

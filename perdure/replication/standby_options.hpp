@@ -43,7 +43,8 @@ struct StandbyStatus {
   std::uint64_t messages = 0;       ///< applied since opening
   std::uint64_t bytes = 0;          ///< of these
   std::uint64_t checkpoint_id = 0;  ///< the data region has every transaction up to it
-  /// How long ago this copy last had all that the log had. It rises while the log does not answer,
+  bool caught_up = false;  ///< since opening it has had all that the log had, at least once
+  /// How long ago that was, or, before the first time, the opening. It rises while the log does not answer,
   /// and while there is more than can be applied.
   std::chrono::milliseconds behind{0};
   std::string problem = {};  ///< why the last attempt failed; empty: it did not
