@@ -30,8 +30,8 @@ class StoreLog final : public LogService {
     auto made = store_->put(name_of(sequence), bytes, n);
     if (!made) return {Append::unknown, made.status()};
     if (!*made) return {Append::refused, refusal(sequence, "another message there")};
-    // SERVICE-1: trim() removes in rising order. If it had removed a message from this place, the
-    // one before it would be gone. So it is if others have appended and trimmed since.
+    // SERVICE-1: where the message before this one is gone, one of this place was trimmed, too
+    // (trim()). So either this is not the log's message of that place, or that is trimmed.
     // mutant: store-log-looks-again
     there = store_->has(before);
     if (!there) return {Append::unknown, there.status()};
@@ -49,10 +49,13 @@ class StoreLog final : public LogService {
       size += one->size();
       messages.push_back({at, std::move(*one)});
     }
-    if (!messages.empty()) return messages;
+    // While the one before the first is there, none of them was trimmed: what was found is the log's,
+    // and not what an interrupted append has left in a place that was trimmed.
+    // mutant: store-log-read-looks-again
     auto there = store_->has(name_of(from - 1));
     if (!there) return there.status();
-    if (*there) return messages;  // the end
+    if (*there) return messages;  // none: the end
+    messages.clear();
     auto all = ends();
     if (!all) return all.status();
     auto end = at_end(*all, from, store_->name());
@@ -70,15 +73,19 @@ class StoreLog final : public LogService {
     LogEnds all{numbers->back(), numbers->back()};
     for (auto n = numbers->rbegin() + 1; n != numbers->rend() && *n + 1 == all.first; ++n)
       all.first = *n;
-    all.first = std::max<std::uint64_t>(all.first, 1);
+    ++all.first;  // behind the one that trim() keeps, or message 0
     return all;
   }
 
+  // In rising order. The last of those that were to be removed stays: a message is there for as long
+  // as the log has the one behind it.
   Status trim(std::uint64_t below) override {
     auto numbers = list();
     if (!numbers) return numbers.status();
+    if (!numbers->empty()) below = std::min(below, numbers->back());
     for (const std::uint64_t n : *numbers) {
-      if (n >= below || n == numbers->back()) break;
+      // mutant: store-log-trim-keeps-one
+      if (n + 1 >= below) break;
       if (Status s = store_->remove(name_of(n)); !s.ok()) return s;
     }
     return {};

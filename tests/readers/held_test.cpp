@@ -22,6 +22,10 @@ std::atomic<std::uint64_t> allocated{0};  // bytes, by all threads
   if (void* const p = std::malloc(bytes)) return p;
   throw std::bad_alloc();
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  allocated += bytes;
+  return std::malloc(bytes);
+}
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 

@@ -104,6 +104,18 @@ def find_input(folder):
         "a file with --input FILE")
 
 
+def input_of(options, folder):
+    """The same, of --input where it is given."""
+    if not options.input:
+        return find_input(folder)
+    source = os.path.abspath(options.input)
+    if not os.path.isfile(source):
+        raise CannotRun(
+            f"{options.input}: no such file, expected a TSV, CSV or Debian control file")
+    extra = UNICODE_KEYS if os.path.basename(source) == os.path.basename(UNICODE_DATA) else []
+    return source, extra, options.input
+
+
 # ---- the loader, watched -------------------------------------------------------------------------
 
 
@@ -398,15 +410,7 @@ def report(result):
 
 
 def demo(options, folder):
-    if options.input:
-        source, extra, what = os.path.abspath(options.input), [], options.input
-        if not os.path.isfile(source):
-            raise CannotRun(
-                f"{options.input}: no such file, expected a TSV, CSV or Debian control file")
-        if os.path.basename(source) == os.path.basename(UNICODE_DATA):
-            extra = UNICODE_KEYS
-    else:
-        source, extra, what = find_input(folder)
+    source, extra, what = input_of(options, folder)
     extra = extra + options.load_arguments
     size = os.path.getsize(source)
     say(f"input: {what}, {size:,} bytes")
@@ -478,51 +482,22 @@ def demo(options, folder):
     return result
 
 
-def main():
-    parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()),
-                                     epilog="Example: ./dev demo --input my.csv --kills 50",
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--perdure", default="build/release/tools/perdure",
-                        help="the perdure command (default: %(default)s)")
-    parser.add_argument(
-        "--input", metavar="FILE",
-        help="load this TSV, CSV or Debian control file (default: apt's Packages index)")
-    parser.add_argument("--kills", type=int, default=25, metavar="N",
-                        help="kill the loader so many times (default: %(default)s)")
-    parser.add_argument("--batch", type=int, default=0, metavar="N",
-                        help="records a transaction (default: by the input's size, at most 64)")
-    parser.add_argument("--seed", type=int,
-                        help="of the random instants (default: a new one each time; it is printed)")
-    parser.add_argument("--out", metavar="DIR", default="build/demo",
-                        help="where demo.png and demo.json go (default: %(default)s)")
-    parser.add_argument(
-        "--dir", metavar="DIR",
-        help="where the temporary folder with the pool goes (default: the one of --out, so no "
-             "tmpfs)")
-    parser.add_argument(
-        "--json", action="store_true",
-        help="print the result as JSON, too; everything else goes to standard error")
-    parser.add_argument("load_arguments", nargs="*", metavar="-- LOAD-OPTION",
-                        help="options of `perdure load` for --input, e.g. -- --key id")
-    options = parser.parse_args()
-    if options.kills < 1:
-        parser.error(f"found --kills {options.kills}, expected 1 or more")
-    options.perdure = os.path.abspath(options.perdure)
+def run_demo(options, name, programs, demo_of, tell):
+    """Runs demo_of(options, folder) -> result in a folder of its own, tells the result, writes
+    NAME.json. Returns the exit status."""
     options.out = os.path.abspath(options.out)
     result_stream = sys.stdout
     if options.json:
         sys.stdout = sys.stderr
-
     folder, status, result = None, 0, {"ok": False}
     try:
-        if not os.access(options.perdure, os.X_OK):
-            raise CannotRun(
-                f"{options.perdure}: no such command; build it first (./dev demo does), or name "
-                "it with --perdure")
+        for program in programs:
+            if not os.access(program, os.X_OK):
+                raise CannotRun(f"{program}: no such program; ./dev demo makes it, or name another")
         os.makedirs(options.out, exist_ok=True)
         folder = tempfile.mkdtemp(prefix="perdure-demo-", dir=options.dir or options.out)
-        result = demo(options, folder)
-        report(result)
+        result = demo_of(options, folder)
+        tell(result)
         if result["plot"]:
             say(f"plot                       {result['plot']}")
         say("\nThe demo succeeded.")
@@ -538,12 +513,50 @@ def main():
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
     if folder:
-        with open(os.path.join(options.out, "demo.json"), "w", encoding="utf-8") as out:
+        with open(os.path.join(options.out, name + ".json"), "w", encoding="utf-8") as out:
             json.dump(result, out, indent=2)
     if options.json:
         json.dump(result, result_stream, indent=2)
         result_stream.write("\n")
     return status
+
+
+def add_common_options(parser, name):
+    """Those of both demos."""
+    parser.add_argument("--perdure", default="build/release/tools/perdure",
+                        help="the perdure command (default: %(default)s)")
+    parser.add_argument(
+        "--input", metavar="FILE",
+        help="load this TSV, CSV or Debian control file (default: apt's Packages index)")
+    parser.add_argument("--seed", type=int,
+                        help="of the random instants (default: a new one each time; it is printed)")
+    parser.add_argument("--out", metavar="DIR", default="build/demo",
+                        help=f"where {name}.png and {name}.json go (default: %(default)s)")
+    parser.add_argument(
+        "--dir", metavar="DIR",
+        help="where the temporary folder with the pool goes (default: the one of --out, so no "
+             "tmpfs)")
+    parser.add_argument(
+        "--json", action="store_true",
+        help="print the result as JSON, too; everything else goes to standard error")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()),
+                                     epilog="Example: ./dev demo --input my.csv --kills 50",
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_common_options(parser, "demo")
+    parser.add_argument("--kills", type=int, default=25, metavar="N",
+                        help="kill the loader so many times (default: %(default)s)")
+    parser.add_argument("--batch", type=int, default=0, metavar="N",
+                        help="records a transaction (default: by the input's size, at most 64)")
+    parser.add_argument("load_arguments", nargs="*", metavar="-- LOAD-OPTION",
+                        help="options of `perdure load` for --input, e.g. -- --key id")
+    options = parser.parse_args()
+    if options.kills < 1:
+        parser.error(f"found --kills {options.kills}, expected 1 or more")
+    options.perdure = os.path.abspath(options.perdure)
+    return run_demo(options, "demo", [options.perdure], demo, report)
 
 
 if __name__ == "__main__":

@@ -22,19 +22,17 @@ import argparse
 import json
 import os
 import random
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from demo import (UNICODE_DATA, UNICODE_KEYS, CannotRun, Failure, Loader, find_input,  # noqa: E402
-                  median, run_json, say, verify)
+from demo import (CannotRun, Failure, Loader, add_common_options, input_of,  # noqa: E402
+                  median, run_demo, run_json, say, verify)
 
 
 def free_ports(count):
@@ -335,15 +333,7 @@ def report(result):
 
 
 def run(options, folder):
-    if options.input:
-        source, extra, what = os.path.abspath(options.input), [], options.input
-        if not os.path.isfile(source):
-            raise CannotRun(
-                f"{options.input}: no such file, expected a TSV, CSV or Debian control file")
-        if os.path.basename(source) == os.path.basename(UNICODE_DATA):
-            extra = UNICODE_KEYS
-    else:
-        source, extra, what = find_input(folder)
+    source, extra, what = input_of(options, folder)
     size = os.path.getsize(source)
     say(f"input: {what}, {size:,} bytes")
     plain = os.path.join(folder, "plain.perdure")
@@ -370,64 +360,19 @@ def main():
     parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()),
                                      epilog="Example: ./dev demo --replicated --failovers 20",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--perdure", default="build/release/tools/perdure",
-                        help="the perdure command, with NATS (default: %(default)s)")
+    add_common_options(parser, "replicated")
     parser.add_argument("--nats-server", default="build/tools/nats/venv/bin/nats-server",
                         help="the server's program (default: %(default)s)")
-    parser.add_argument(
-        "--input", metavar="FILE",
-        help="load this TSV, CSV or Debian control file (default: apt's Packages index)")
     parser.add_argument("--failovers", type=int, default=6, metavar="N",
                         help="how many (default: %(default)s)")
     parser.add_argument("--batch", type=int, default=16, metavar="N",
                         help="records a transaction (default: %(default)s)")
-    parser.add_argument("--seed", type=int,
-                        help="of what is chosen (default: a new one each time; it is printed)")
-    parser.add_argument("--out", metavar="DIR", default="build/demo",
-                        help="where replicated.png and .json go (default: %(default)s)")
-    parser.add_argument("--dir", metavar="DIR",
-                        help="where the temporary folder goes (default: the one of --out)")
-    parser.add_argument(
-        "--json", action="store_true",
-        help="print the result as JSON, too; everything else goes to standard error")
     options = parser.parse_args()
     if options.failovers < 1:
         parser.error(f"found --failovers {options.failovers}, expected 1 or more")
-    for name in ("perdure", "nats_server", "out"):
-        setattr(options, name, os.path.abspath(getattr(options, name)))
-    result_stream = sys.stdout
-    if options.json:
-        sys.stdout = sys.stderr
-    folder, status, result = None, 0, {"ok": False}
-    try:
-        for program in (options.perdure, options.nats_server):
-            if not os.access(program, os.X_OK):
-                raise CannotRun(f"{program}: no such program; ./dev demo --replicated makes it")
-        os.makedirs(options.out, exist_ok=True)
-        folder = tempfile.mkdtemp(prefix="perdure-demo-", dir=options.dir or options.out)
-        result = run(options, folder)
-        report(result)
-        if result["plot"]:
-            say(f"plot                       {result['plot']}")
-        say("\nThe demo succeeded.")
-    except Failure as e:
-        result["failure"], status = str(e), 1
-        say(f"\nThe demo FAILED: {e}")
-    except (CannotRun, OSError) as e:
-        result["failure"], status = str(e), 3
-        say(f"\nThe demo could not be run: {e}")
-    except KeyboardInterrupt:
-        status = 3
-    finally:
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
-    if folder:
-        with open(os.path.join(options.out, "replicated.json"), "w", encoding="utf-8") as out:
-            json.dump(result, out, indent=2)
-    if options.json:
-        json.dump(result, result_stream, indent=2)
-        result_stream.write("\n")
-    return status
+    options.perdure = os.path.abspath(options.perdure)
+    options.nats_server = os.path.abspath(options.nats_server)
+    return run_demo(options, "replicated", [options.perdure, options.nats_server], run, report)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Mutants of the replicated log: what counts, and who may append."""
 
-from operations import also_here, always, instead, leave_out, never, succeed
+from operations import also_here, always, instead, leave_out, never, replace, succeed
 from .mutant import Mutant
 
 REPLICATION = (
@@ -33,6 +33,16 @@ REPLICATION = (
     Mutant(
         "an append looks for the message before it again (SERVICE-1)",
         {"store-log-looks-again": leave_out()},
+        by="store_log",
+    ),
+    Mutant(
+        "a trim keeps the last message of those that it was to remove (SERVICE-1)",
+        {"store-log-trim-keeps-one": replace("n + 1", "n + (MUTANT ? 0 : 1)")},
+        by="store_log",
+    ),
+    Mutant(
+        "a reader sees that what it has found was not trimmed (SERVICE-1)",
+        {"store-log-read-looks-again": instead("messages.empty() ? PART : Result<bool>(true)")},
         by="store_log",
     ),
     Mutant(
