@@ -70,7 +70,7 @@ class Standby {
   void close() { try_close().or_throw(); }
 
   /// Makes this copy the primary: it claims a term with everything that the log has, and opens the
-  /// pool for writing. The primary of before, should it still run, is deposed, and refuses work from
+  /// pool for writing. The primary of before, should it still run, is deposed: it refuses work from
   /// its next append on. `options.replicate` and `options.medium` are the standby's. Errors:
   /// `unavailable` (the log does not answer within the patience; try `Pool<Root>::open()` with the
   /// log, or a standby again), `deposed` (a third copy was faster), why it has ended, and those of
