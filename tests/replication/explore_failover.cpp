@@ -106,7 +106,7 @@ struct Setting {
     o.medium = "emulated";
     o.replicate.log = log;
     o.replicate.name = "copy " + std::to_string(node);
-    o.replicate.patience = 20s;
+    o.replicate.patience = 60s;
     o.replicate.close_patience = 60s;
     o.backups = backups();
     return o;
@@ -179,7 +179,7 @@ void run_node(const Setting& setting, unsigned n, std::uint64_t seed) {
       while (node.command == Command::follow && copy->status().follows)
         std::this_thread::sleep_for(1ms);
       if (node.command == Command::stop) {
-        end = copy->try_catch_up(60s);
+        end = copy->try_catch_up(120s);
         if (end.ok()) return copy->close();
       } else if (copy->status().follows) {
         auto pool = std::move(*copy).try_promote(setting.primary(n));
@@ -227,7 +227,7 @@ pid_t start(const Setting& setting, unsigned n, Command command, std::uint64_t s
 }
 
 bool wait_for(const std::function<bool()>& f, const char* what) {
-  const auto end = Clock::now() + 60s;
+  const auto end = Clock::now() + 240s;
   while (!f()) {
     if (shared->failed) return false;
     if (Clock::now() > end) return fail(std::string("waited in vain until ") + what), false;
