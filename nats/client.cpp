@@ -106,8 +106,8 @@ Result<std::shared_ptr<Client>> Client::connect(const std::string& servers,
   if (!a.missing.empty())
     return failure(Code::unsupported, servers, a.missing, "the C client of NATS, version 3",
                    "install it (Debian: libnats3.4)");
-  // libnats's threads are the parent's, and its names for answers would be another child's, too: one
-  // would get the other's answers.
+  // libnats's threads are the parent's. Its names for answers would be those of another child, too,
+  // and one would get the other's answers.
   if (a.owner.is_parent())
     return failure(Code::unsupported, servers,
                    "a process that was forked after its parent had used NATS",

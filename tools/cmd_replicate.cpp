@@ -103,8 +103,8 @@ int leave(App& app) {
 
 int trim(App& app) {
   const auto store = backup::open_place(folder, false).value();
-  const auto log = replication::open_named_log(log_name, false).value();
-  const replication::TrimReport report = replication::trim_log(*store, *log).value();
+  const replication::TrimReport report =
+      replication::trim_log(*store, replication::open_named_log(log_name, false).value()).value();
   if (app.json)
     print_json({{"log", log_name},
                 {"backup_id", report.backup_id},

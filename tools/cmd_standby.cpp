@@ -104,52 +104,56 @@ class Stop {
   sigset_t signals_;
 };
 
+// Until the command is to end, or the copy can't follow any more. What is known of it then.
+StandbyStatus watch(const App& app, StandbyCopy& copy, const Stop& stop) {
+  const milliseconds every(static_cast<std::int64_t>(arguments.every * 1000));
+  std::optional<StandbyStatus> told;
+  auto next = std::chrono::steady_clock::now();
+  for (StandbyStatus now = copy.status();; now = copy.status()) {
+    if (!now.follows) return now;
+    if (const auto at = std::chrono::steady_clock::now(); at >= next) {
+      if (!told || told->sequence != now.sequence || told->caught_up != now.caught_up ||
+          !now.problem.empty()) {
+        print(app, now);
+        told = now;
+      }
+      next = at + every;
+    }
+    if (stop.wait_for(milliseconds(100))) return now;
+  }
+}
+
+// Until the copy has all that the log has, or can't follow any more.
+StandbyStatus catch_up(const App& app, StandbyCopy& copy, milliseconds patience) {
+  const Status s = copy.catch_up(patience);
+  if (s.code() == Code::unavailable) s.or_throw();
+  const StandbyStatus now = copy.status();
+  if (now.follows) print(app, now);
+  return now;
+}
+
 int follow(App& app) {
   base::ensure_thread_slot().or_throw();
   const Stop stop;
   const StandbyOptions options = arguments.options();
-  const milliseconds every(static_cast<std::int64_t>(arguments.every * 1000));
   for (;;) {
     auto copy = StandbyCopy::open(arguments.pool.path, options).value();
-    StandbyStatus now = copy->status();
     if (!app.json)
       fmt::print("{} follows {} from transaction {} on\n", arguments.pool.path,
-                 options.replicate.log, grouped(now.id));
+                 options.replicate.log, grouped(copy->status().id));
     std::fflush(stdout);
-    std::optional<StandbyStatus> told;
-    bool stopped = false;
-    for (auto next = std::chrono::steady_clock::now(); now.follows;) {
-      if (arguments.once) {
-        const Status s = copy->catch_up(options.replicate.patience);
-        if (s.code() == Code::unavailable) s.or_throw();
-        now = copy->status();
-        stopped = now.follows;
-        if (stopped) print(app, now);
-        break;
-      }
-      if (const auto at = std::chrono::steady_clock::now(); at >= next) {
-        if (!told || told->sequence != now.sequence || told->caught_up != now.caught_up ||
-            !now.problem.empty()) {
-          print(app, now);
-          told = now;
-        }
-        next = at + every;
-      }
-      stopped = stop.wait_for(milliseconds(100));
-      if (stopped) break;
-      now = copy->status();
-    }
-    if (stopped) {
+    const StandbyStatus now =
+        arguments.once ? catch_up(app, *copy, options.replicate.patience) : watch(app, *copy, stop);
+    if (now.follows) {
       copy->close().or_throw();
       return exit_ok;
     }
-    const Status end = now.end;
-    if (!arguments.remake || !must_be_made_anew(end)) throw error(end);
+    if (!arguments.remake || !must_be_made_anew(now.end)) throw error(now.end);
     (void)copy->close();
     copy.reset();
     const std::string kept = keep_aside(now);
     fmt::print(stderr, "perdure standby: {}\nits file is kept as {}; the copy is made anew\n",
-               end.message(), kept);
+               now.end.message(), kept);
   }
 }
 

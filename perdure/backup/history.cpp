@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "perdure/log/record.hpp"
+#include "perdure/pool/header.hpp"
 
 namespace perdure::backup {
 
@@ -71,6 +72,15 @@ Status FramesAfter::each(const std::function<Result<bool>(const Frame&)>& f,
     first = false;
   }
   return {};
+}
+
+Result<pool::Header> header_of(const Frame& frame, const std::string& name) {
+  pool::Header header;
+  std::memcpy(&header, frame.payload, sizeof header);
+  if (std::string why; pool::judge(header, &why) != pool::CopyState::valid)
+    return failure(Code::corrupt, name, "a pool's header that can't be right " + why, "a valid one",
+                   "report this: its check has passed");
+  return header;
 }
 
 Result<Entries> entries_of(const Frame& frame, std::uint64_t above, std::uint64_t upto,

@@ -55,6 +55,9 @@ class FramesAfter final : public Frames {
   bool gap_ = false;
 };
 
+/// The header in a frame of that kind. `corrupt` where it can't be right.
+Result<pool::Header> header_of(const Frame& frame, const std::string& name);
+
 /// Returns the part of a group frame's entries that belongs to the transactions above `above`, up
 /// to `upto`: its first word and its number of words. `corrupt` where an entry overruns.
 struct Entries {

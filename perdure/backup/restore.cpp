@@ -120,17 +120,16 @@ Result<Plan> plan_restore(Store& store, const RestorePoint& to, const RestoreSou
       },
       [&](const Frame& frame) {
         // The base's header may be newer than a frame of the same id.
-        pool::Header header;
-        std::memcpy(&header, frame.payload, sizeof header);
-        if (std::string why; pool::judge(header, &why) != pool::CopyState::valid)
-          header_of_frame =
-              failure(Code::corrupt, store.name(), "a pool's header that can't be right " + why,
-                      "a valid one", "report this: its check has passed");
+        const auto header = header_of(frame, store.name());
+        if (!header) {
+          header_of_frame = header.status();
+          return;
+        }
         // Copies of a replicated pool number their headers each for itself.
         // mutant: restore-newer-header
-        if (std::pair(header.replication.term, header.sequence) >
+        if (std::pair(header->replication.term, header->sequence) >
             std::pair(plan.header.replication.term, plan.header.sequence))
-          plan.header = header;
+          plan.header = *header;
       },
       {});
   if (!s.ok()) return s;

@@ -31,9 +31,11 @@ std::uint64_t random_number() {
 
 }  // namespace
 
-std::string machine_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+std::string copy_name(const ReplicateOptions& options, const std::string& path) {
+  if (!options.name.empty()) return options.name + ":" + path;
+  char machine[256] = {};
+  if (::gethostname(machine, sizeof machine - 1) != 0) return "unknown:" + path;
+  return std::string(machine) + ":" + path;
 }
 
 Claims::Claims(std::string path, const pool::ReplicationWords& words)

@@ -16,6 +16,7 @@
 #include "perdure/backup/frame.hpp"
 #include "perdure/base/status.hpp"
 #include "perdure/pool/format.hpp"
+#include "perdure/replication/options.hpp"
 #include "perdure/replication/stream.hpp"
 
 namespace perdure::replication {
@@ -63,7 +64,7 @@ struct ClaimTerm {
 /// Errors: `unavailable`, those of Stream::read(), and note's.
 Status claim_term(Stream& stream, Claims& claims, const LogService& log, const ClaimTerm& how);
 
-/// This machine's name, as the system has it.
-[[nodiscard]] std::string machine_name();
+/// The name of the copy with the pool file `path`: NAME:PATH. Without a name it is the machine's.
+[[nodiscard]] std::string copy_name(const ReplicateOptions& options, const std::string& path);
 
 }  // namespace perdure::replication

@@ -99,7 +99,7 @@ class FramesInLog final : public backup::Frames {
 
 }  // namespace
 
-Result<TrimReport> trim_log(backup::Store& store, LogService& log) {
+Result<TrimReport> trim_log(backup::Store& store, std::shared_ptr<LogService> log) {
   auto bases = backup::list_bases(store);
   if (!bases) return bases.status();
   for (auto id = bases->rbegin(); id != bases->rend(); ++id) {
@@ -107,24 +107,21 @@ Result<TrimReport> trim_log(backup::Store& store, LogService& log) {
     if (!base) return base.status();
     const StreamPlace place = place_of(base->header.replication);
     if (place.sequence == 0) break;  // and so have those before it
-    auto ends = log.ends();
+    auto ends = log->ends();
     if (!ends) return ends.status();
     TrimReport report{*id, ends->first, ends->last, 0};
     if (place.sequence <= ends->first) return report;
-    // The base goes on in this log: its place is there, with nothing before it that it lacks.
-    bool there = false;
-    // It sees the frame at the place, and asks for no more.
-    Stream stream(std::shared_ptr<LogService>(&log, [](LogService*) {}), base->header.uuid, place);
-    const Status s = stream.read([&](const backup::Frame& frame, const StreamPlace&) -> Status {
-      there = frame.header.last >= *id;
-      if (frame.header.kind == FrameKind::term && frame.header.last < *id)
-        return failure(Code::diverged, log.name(), "a base that the log does not continue");
-      return there ? failure(Code::exists, log.name(), "enough") : Status();
-    });
-    there = there || (s.ok() && place.end.last >= *id);
-    if (s.code() == Code::diverged || (s.ok() && !there)) continue;
-    if (!there) return s;
-    if (Status t = log.trim(place.sequence); !t.ok()) return t;
+    // As far as the first transactions after the base.
+    FramesInLog::Found found;
+    FramesInLog frames(log, *base, found);
+    const Status s = frames.each(
+        [](const backup::Frame& frame) -> Result<bool> {
+          return frame.header.kind == FrameKind::header;
+        },
+        {});
+    if (s.code() == Code::diverged) continue;
+    if (!s.ok()) return s;
+    if (Status t = log->trim(place.sequence); !t.ok()) return t;
     report.removed = place.sequence - ends->first;
     return report;
   }

@@ -31,8 +31,9 @@ struct TrimReport {
   std::uint64_t removed = 0;          ///< how many of them are gone
 };
 /// Removes from the log what the newest backup in `store` has that the log continues. Copies are
-/// made of that backup, or of a newer one, from then on; a standby that was not as far has to be made
-/// anew (`expired`). Errors: `not_found` where no such backup is there, the store's and the log's.
-Result<TrimReport> trim_log(backup::Store& store, LogService& log);
+/// made of that backup, or of a newer one, from then on; a standby that had not come as far has to
+/// be made anew (`expired`). Errors: `not_found` where no such backup is there, the store's and the
+/// log's.
+Result<TrimReport> trim_log(backup::Store& store, std::shared_ptr<LogService> log);
 
 }  // namespace perdure::replication

@@ -36,7 +36,7 @@ inline constexpr std::chrono::microseconds retry_after{20'000};
 [[nodiscard]] inline bool may_pass(const Status& s) noexcept {
   return s.code() == Code::io || s.code() == Code::unavailable;
 }
-/// The error of one who has waited long enough; `why`: what the last attempt said.
+/// The error when the patience has run out; `why`: the last attempt's failure.
 [[nodiscard]] Status no_answer(const std::string& path, const LogService& log, const Status& why);
 
 /// Opens a log of one kind, given the whole name.

@@ -2,7 +2,7 @@
 #include "perdure/replication/replica.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "perdure/backup/history.hpp"
@@ -20,14 +20,14 @@ namespace {
 
 using backup::FrameKind;
 
-constexpr std::uint64_t max_group = 1
-                                    << 20;  // bytes of a record, where it has several transactions
+// Bytes of a record that has several transactions.
+constexpr std::uint64_t max_group = 1 << 20;
 constexpr std::uint64_t all = ~std::uint64_t{0};
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
-// Those who open it: any root type, the engine that it has.
-pool::Identity anyone() {
+// Any root type, and the engine that the pool has.
+pool::Identity any_pool() {
   pool::Identity who;
   who.engine_any = who.layout_any = true;
   return who;
@@ -57,12 +57,12 @@ Replica::Replica(std::unique_ptr<pool::OpenPool> file)
 Replica::~Replica() = default;
 
 Result<std::unique_ptr<Replica>> Replica::open(const ReplicaFile& how) {
-  return begin(pool::OpenPool::open(existing(how), anyone()), how);
+  return begin(pool::OpenPool::open(existing(how), any_pool()), how);
 }
 
 Result<std::unique_ptr<Replica>> Replica::open_on(std::unique_ptr<medium::Medium> medium,
                                                   const ReplicaFile& how) {
-  return begin(pool::OpenPool::open_on(std::move(medium), false, existing(how), anyone()), how);
+  return begin(pool::OpenPool::open_on(std::move(medium), false, existing(how), any_pool()), how);
 }
 
 Result<std::unique_ptr<Replica>> Replica::begin(Result<std::unique_ptr<pool::OpenPool>> file,
@@ -124,10 +124,13 @@ Status Replica::begin_session(const ReplicaFile& how) {
   return {};
 }
 
+Status Replica::poisoned() const {
+  return failure(Code::poisoned, file_->path(), "a copy that could not be written", {},
+                 "open it again");
+}
+
 Status Replica::apply(const backup::Frame& frame, const pool::ReplicationWords& words) {
-  if (failed_)
-    return failure(Code::poisoned, file_->path(), "a copy that could not be written", {},
-                   "open it again");
+  if (failed_) return poisoned();
   // mutant: replica-notes-before-apply
   Status s = frame.header.kind == FrameKind::header ? apply_header(frame) : apply_group(frame);
   if (!s.ok()) return s;
@@ -143,18 +146,15 @@ Status Replica::note(const pool::ReplicationWords& words) {
 }
 
 Status Replica::apply_header(const backup::Frame& frame) {
-  pool::Header theirs;
-  std::memcpy(&theirs, frame.payload, sizeof theirs);
-  if (std::string why; pool::judge(theirs, &why) != pool::CopyState::valid)
-    return failure(Code::corrupt, file_->path(), "a pool's header that can't be right " + why,
-                   "a valid one", "report this: its check has passed");
-  if (Status s = pool::check_features(file_->path(), theirs, true); !s.ok()) return s;
+  const auto theirs = backup::header_of(frame, file_->path());
+  if (!theirs) return theirs.status();
+  if (Status s = pool::check_features(file_->path(), *theirs, true); !s.ok()) return s;
   pool::Header mine = file_->header_now();
   // mutant: replica-same-places
-  if (Status s = pool::same_places(file_->path(), mine, theirs); !s.ok()) return s;
-  if (!pool::adopt_contents(mine, theirs)) return {};
+  if (Status s = pool::same_places(file_->path(), mine, *theirs); !s.ok()) return s;
+  if (!pool::adopt_contents(mine, *theirs)) return {};
   if (Status s = file_->hold_readers(); !s.ok()) return s;
-  Status s = file_->publish([&](pool::Header& h) { (void)pool::adopt_contents(h, theirs); });
+  Status s = file_->publish([&](pool::Header& h) { (void)pool::adopt_contents(h, *theirs); });
   if (s.ok()) s = file_->when_header_changes.call();
   file_->serve_readers();
   return s;
@@ -166,8 +166,7 @@ Status Replica::look_at(const backup::Entries& entries, bool& changes_catalog) c
   const pool::Directory directory(h);
   const std::uint64_t bytes = file_->data_bytes();
   const bool has_catalog = pool::has_feature(h, pool::Feature::catalog_root);
-  const log::Entry* strange = nullptr;
-  log::Entry kept;
+  std::optional<log::Entry> strange;
   (void)log::each_entry(entries.words, entries.n, [&](const log::Entry& e) {
     bool possible = false;
     switch (e.kind) {
@@ -185,11 +184,9 @@ Status Replica::look_at(const backup::Entries& entries, bool& changes_catalog) c
       case log::EntryKind::after:
       case log::EntryKind::before: break;
     }
-    if (possible || strange != nullptr) return;
-    kept = e;
-    strange = &kept;
+    if (!possible && !strange) strange = e;
   });
-  if (strange == nullptr) return {};
+  if (!strange) return {};
   return failure(Code::corrupt, file_->path(),
                  "an entry of the replicated log of kind " +
                      number(static_cast<std::uint64_t>(strange->kind)) + " at offset " +
@@ -217,7 +214,7 @@ Status Replica::apply_group(const backup::Frame& frame) {
   return rings_[0].unsettled() > rings_[0].bytes() / 2 ? checkpoint() : Status();
 }
 
-// Records of as many transactions as fit; `last` is the frame's, which may be above them.
+// Records of as many transactions as fit; `last_of_frame` may be above the last of them.
 Status Replica::append_entries(const backup::Entries& entries, std::uint64_t last_of_frame) {
   constexpr std::uint64_t mark_words = 2;
   const std::uint64_t most = std::min(max_group, writer_.max_bytes());
@@ -332,9 +329,7 @@ Status Replica::checkpoint() {
 }
 
 Status Replica::close() {
-  if (failed_)
-    return failure(Code::poisoned, file_->path(), "a copy that could not be written", {},
-                   "open it again");
+  if (failed_) return poisoned();
   Status s = checkpoint();
   if (s.ok()) s = log_.before_close.call(last());
   return s.ok() ? file_->close_clean(last()) : s;

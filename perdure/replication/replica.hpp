@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Replica: a copy of a replicated pool whose log is written from the replicated one, frame by frame.
-// No transaction runs here: the entries of a frame become records of the pool's own log, as they
-// are, and a checkpoint is recovery's replay of these records. So a crash at any time leaves what a
-// crash of the primary leaves, and whoever opens the pool next recovers it as any other.
+// Replica: a copy of a replicated pool whose log is written from the replicated one, frame by
+// frame. No transaction runs here: the entries of a frame become records of the pool's own log, as
+// they are, and a checkpoint is recovery's replay of these records. So a crash at any time leaves
+// what a crash of the primary leaves, and the next opening recovers it as any other pool.
 //
 //   REPLICA-1 A frame's transactions are durable in the pool's log before the header may say that
 //             this copy has what the replicated log has up to the frame (STREAM-5).
 //   REPLICA-2 What an entry names is in this copy's data region, and every place in that has the
 //             use that it has in the primary's, before the entry gets into the log.
 //   REPLICA-3 Readers of the pool see the states after whole transactions, in order, as readers of
-//             a primary do (READER-1, FOLLOW-4). From before a transaction changes the catalog until
-//             it is durable, `sequence` is odd (READER-2), so that they look at the layout anew.
+//             a primary do (READER-1, FOLLOW-4). From before a transaction changes the catalog
+//             until it is durable, `sequence` is odd (READER-2), so that they look at the layout
+//             anew.
 // Other processes, and this one, read the pool beside it (docs/readers.md).
 // Thread safety: one thread at a time; last() from any thread.
 #pragma once
@@ -65,9 +66,10 @@ class Replica {
   [[nodiscard]] std::uint64_t checkpoint_id() const noexcept { return checkpoint_id_; }
 
   /// Applies a frame of kind group or header that counts, durably when it returns ok; then the next
-  /// header says so by `words` (REPLICA-1). What this copy has already is passed over. Errors: `corrupt` for entries that the pool can't have,
-  /// `incompatible` (same_places()), `full` (later it may succeed), `io`; after the last, or
-  /// `poisoned`, nothing more can be applied until the pool is opened again.
+  /// header says so by `words` (REPLICA-1). What this copy has already is passed over. Errors:
+  /// `corrupt` for entries that the pool can't have, `incompatible` (same_places()), `full` (later
+  /// it may succeed), `io`; after the last, or `poisoned`, nothing more can be applied until the
+  /// pool is opened again.
   Status apply(const backup::Frame& frame, const pool::ReplicationWords& words);
   /// Makes the words durable in the header, for a place up to which this copy has everything.
   Status note(const pool::ReplicationWords& words);
@@ -95,10 +97,11 @@ class Replica {
   static Result<std::unique_ptr<Replica>> begin(Result<std::unique_ptr<pool::OpenPool>> file,
                                                 const ReplicaFile& how);
   Status begin_session(const ReplicaFile& how);
+  [[nodiscard]] Status poisoned() const;
   Status apply_group(const backup::Frame& frame);
   Status apply_header(const backup::Frame& frame);
   Status look_at(const backup::Entries& entries, bool& changes_catalog) const;
-  Status append_entries(const backup::Entries& entries, std::uint64_t last);
+  Status append_entries(const backup::Entries& entries, std::uint64_t last_of_frame);
   Status append(std::uint64_t id);
   Status room_for(std::uint64_t bytes);
   Status publish(std::uint64_t id);

@@ -22,6 +22,9 @@ using std::chrono::milliseconds;
 
 constexpr microseconds shortest_nap(500), longest_nap(20'000);
 
+// Whether the copy can't follow any more: no later attempt succeeds. A full disk may get space.
+bool ends(const Status& s) noexcept { return !s.ok() && !may_pass(s) && s.code() != Code::full; }
+
 // The pool file, if there is none.
 Status make_if_absent(const std::string& path, const StandbyOptions& options,
                       const std::shared_ptr<LogService>& log) {
@@ -94,8 +97,7 @@ void StandbyCopy::run() {
     }
     if (stop_.load(std::memory_order_relaxed)) return;
     show(s, s.ok());
-    // A full disk may get space.
-    if (!s.ok() && !may_pass(s) && s.code() != Code::full) return;
+    if (ends(s)) return;
     nap = !s.ok()                              ? longest_nap
           : stream_.place().sequence != before ? shortest_nap
                                                : std::min(nap * 2, longest_nap);
@@ -117,30 +119,31 @@ Status StandbyCopy::on_frame(const backup::Frame& frame, const StreamPlace& afte
   if (may_pass(s)) s = failure(Code::poisoned, path_, s.message(), {}, "open it again");
   if (!s.ok()) return s;
   const std::lock_guard lock(mutex_);
-  shown_.id = replica_->last();
-  shown_.term = after.term;
-  shown_.sequence = after.sequence;
-  shown_.checkpoint_id = replica_->checkpoint_id();
+  show_place(after);
   ++shown_.messages;
   shown_.bytes += sizeof h + h.payload_bytes;
   if (term) shown_.primary = claims_.own() ? "this copy" : claims_.other();
   return {};
 }
 
-void StandbyCopy::show(const Status& s, bool at_end) {
-  const std::lock_guard lock(mutex_);
-  const StreamPlace& place = stream_.place();
+// Under the lock.
+void StandbyCopy::show_place(const StreamPlace& place) {
   shown_.id = replica_->last();
   shown_.term = place.term;
   shown_.sequence = place.sequence;
   shown_.checkpoint_id = replica_->checkpoint_id();
+}
+
+void StandbyCopy::show(const Status& s, bool at_end) {
+  const std::lock_guard lock(mutex_);
+  show_place(stream_.place());
   shown_.problem = s.message();
   if (at_end) {
     shown_.caught_up = true;
     had_all_ = Clock::now();
     had_all_of_ = readings_;
   }
-  if (!s.ok() && !may_pass(s) && s.code() != Code::full) {
+  if (ends(s)) {
     shown_.follows = false;
     shown_.end = s;
   }
@@ -198,9 +201,7 @@ Status StandbyCopy::claim() {
   if (s.ok())
     s = claim_term(
         stream_, claims_, *service_,
-        {path_,
-         (options_.replicate.name.empty() ? machine_name() : options_.replicate.name) + ":" + path_,
-         Clock::now() + options_.replicate.patience,
+        {path_, copy_name(options_.replicate, path_), Clock::now() + options_.replicate.patience,
          [this](const backup::Frame& frame, const StreamPlace& after) {
            return on_frame(frame, after);
          },
@@ -208,9 +209,7 @@ Status StandbyCopy::claim() {
   if (s.ok()) s = replica_->note(claims_.words_at(stream_.place()));
   if (s.ok()) {
     const std::lock_guard lock(mutex_);
-    shown_.term = stream_.place().term;
-    shown_.sequence = stream_.place().sequence;
-    shown_.id = replica_->last();
+    show_place(stream_.place());
     shown_.primary = "this copy";
   }
   const Status closed = close_file();

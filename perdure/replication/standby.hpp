@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// StandbyCopy: a copy of a replicated pool that follows its log by a thread of its own, and can become
-// the primary. perdure::Standby (api/standby.hpp) adds the reader of it.
+// StandbyCopy: a copy of a replicated pool that follows its log by a thread of its own, and can
+// become the primary. perdure::Standby (api/standby.hpp) adds the reader of it.
 //
 //   STANDBY-1 A frame is applied when it counts (STREAM-2), in the log's order, and once: what this
 //             copy has above another copy's TERM frame ends it as `diverged` (STREAM-5).
@@ -60,6 +60,7 @@ class StandbyCopy {
   Status on_frame(const backup::Frame& frame, const StreamPlace& after);
   Status end_following();
   Status close_file();
+  void show_place(const StreamPlace& place);
   void show(const Status& s, bool at_end);
 
   const std::string path_;

@@ -20,8 +20,8 @@ struct StandbyOptions {
   /// The log over which the pool is replicated, this copy's name, and how long opening and a
   /// promotion wait for the log.
   ReplicateOptions replicate = {};
-  /// Where the pool's backups are: a folder, or KIND://... of a kind that the program has enabled. If
-  /// the pool file does not exist, it is made of one of them and the log. Empty: it must exist.
+  /// Where the pool's backups are: a folder, or KIND://... of a kind that the program has enabled.
+  /// If the pool file does not exist, it is made of one of them and the log. Empty: it must exist.
   std::string backups = {};
   /// As Options::medium.
   std::string medium = "auto";
@@ -44,8 +44,8 @@ struct StandbyStatus {
   std::uint64_t bytes = 0;          ///< of these
   std::uint64_t checkpoint_id = 0;  ///< the data region has every transaction up to it
   bool caught_up = false;  ///< since opening it has had all that the log had, at least once
-  /// How long ago that was, or, before the first time, the opening. It rises while the log does not answer,
-  /// and while there is more than can be applied.
+  /// How long ago that was, or, before the first time, the opening. It rises while the log does not
+  /// answer, and while there is more than can be applied.
   std::chrono::milliseconds behind{0};
   std::string problem = {};  ///< why the last attempt failed; empty: it did not
 };

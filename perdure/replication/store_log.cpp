@@ -49,8 +49,8 @@ class StoreLog final : public LogService {
       size += one->size();
       messages.push_back({at, std::move(*one)});
     }
-    // While the one before the first is there, none of them was trimmed: what was found is the log's,
-    // and not what an interrupted append has left in a place that was trimmed.
+    // While the one before the first is there, none of them was trimmed: what was found is the
+    // log's, and not what an interrupted append has left in a place that was trimmed.
     // mutant: store-log-read-looks-again
     auto there = store_->has(name_of(from - 1));
     if (!there) return there.status();
@@ -77,8 +77,8 @@ class StoreLog final : public LogService {
     return all;
   }
 
-  // In rising order. The last of those that were to be removed stays: a message is there for as long
-  // as the log has the one behind it.
+  // In rising order. The last of those that were to be removed stays: a message is there for as
+  // long as the log has the one behind it.
   Status trim(std::uint64_t below) override {
     auto numbers = list();
     if (!numbers) return numbers.status();

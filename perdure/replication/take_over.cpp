@@ -26,7 +26,7 @@ Result<std::unique_ptr<Primary>> Primary::open(const ReplicateOptions& options,
   if (!log) return log.status();
   std::unique_ptr<Primary> primary(new Primary(options, std::move(log->service)));
   primary->path_ = file.path();
-  primary->name_ = (options.name.empty() ? machine_name() : options.name) + ":" + file.path();
+  primary->name_ = copy_name(options, file.path());
   primary->traits_ = log->traits;
   return primary;
 }

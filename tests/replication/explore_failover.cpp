@@ -127,8 +127,7 @@ void client(LedgerPool& pool, const Shared::Node& node, unsigned number, std::ui
     const bool is_shipped = number % 2 == 0;
     try {
       const auto body = [&](auto& tx, Ledger& ledger) {
-        InPool<std::remove_reference_t<decltype(tx)>, Ledger> in{tx, ledger};
-        const std::uint64_t answer = op.run(in, in);
+        const std::uint64_t answer = op.run(InPool{tx, ledger});
         ledger.journal.push_back(tx, op.number);
         ledger.journal.push_back(tx, answer);
         return answer;
@@ -154,8 +153,7 @@ void be_primary(LedgerPool pool, const Setting& setting, unsigned n, std::uint64
   if (seed % 16 == 0) {
     (void)pool.backup(setting.backups());
     const auto store = backup::open_place(setting.backups(), false).value();
-    const auto log = open_named_log(setting.log, false).value();
-    (void)trim_log(*store, *log).value();
+    (void)trim_log(*store, open_named_log(setting.log, false).value()).value();
   }
   node.role = Role::primary;
   std::vector<std::thread> threads;
@@ -242,7 +240,7 @@ void end(pid_t& pid) {
   pid = 0;
 }
 
-// The copies are closed. Both are judged, in a child: a copy can be mapped once in a process.
+// A copy that is closed.
 HistoryReport judge(const Setting& setting, unsigned n) {
   Options o;
   o.medium = "emulated";

@@ -7,21 +7,19 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include "perdure/base/checksum.hpp"
 #include "tests/backup/history.hpp"
+#include "tests/readers/process.hpp"
+#include "tests/support/comes.hpp"
 
 namespace perdure::replication::test {
 
@@ -50,48 +48,33 @@ struct Board {
   }
 };
 
-/// Runs f in a child process; the destructor kills what is left of it.
+/// Runs f in another process, which ends with 0 if no expectation has failed there.
 class Child {
  public:
-  explicit Child(const std::function<void()>& f) : pid_(::fork()) {
-    if (pid_ != 0) return;
-    try {
-      f();
-    } catch (const std::exception& e) {
-      (void)!::write(2, e.what(), std::string(e.what()).size());
-      ::_exit(1);
-    }
-    ::_exit(::testing::Test::HasFailure() ? 1 : 0);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() {
-    if (pid_ > 0) kill();
-  }
-  void send(int signal) const { ::kill(pid_, signal); }
+  explicit Child(const std::function<void()>& f)
+      : process_([&f](perdure::test::Line&) {
+          f();
+          if (::testing::Test::HasFailure()) throw std::runtime_error("an expectation has failed");
+        }) {}
+  /// SIGKILL, and waits for its end.
   void kill() {
-    send(SIGKILL);
-    (void)wait();
+    process_.kill(SIGKILL);
+    (void)process_.wait();
   }
-  /// Its exit status; -1 if a signal has ended it.
-  int wait() {
-    int status = 0;
-    ::waitpid(pid_, &status, 0);
-    pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
+  /// Its exit status, or minus the signal.
+  int wait() { return process_.wait(); }
 
  private:
-  pid_t pid_;
+  perdure::test::Process process_;
 };
 
-/// The child's program: opens the pool, makes a backup if `backups` is a folder, and then one
-/// transaction after the other until it is told to stop.
+/// The child's program: opens the pool, makes a backup, and then one transaction after the other
+/// until it is told to stop.
 template <class Pool>
 void run_primary(Board& board, const std::string& path, const Options& options,
                  const std::string& backups, std::uint64_t seed) {
   auto pool = Pool::open(path, options);
-  if (!backups.empty()) (void)pool.backup(backups);
+  (void)pool.backup(backups);
   perdure::test::Program program(seed);
   const auto tell = [&](std::uint64_t id) {
     if (id < Board::ids)
@@ -115,12 +98,7 @@ void run_primary(Board& board, const std::string& path, const Options& options,
 
 /// Waits for another thread or process; one that has failed ends the test.
 inline void wait_until(const std::function<bool()>& f) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!f()) {
-    if (std::chrono::steady_clock::now() > end)
-      throw std::runtime_error("what was to come did not");
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
+  if (!perdure::test::comes(f)) throw std::runtime_error("what was to come did not");
 }
 
 }  // namespace perdure::replication::test

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Standbys: a copy of a replicated pool has each of the primary's states, in order, whenever it or
-// the primary is killed; its data region is the primary's, byte for byte; it can become the primary;
-// what it must not apply it names.
+// the primary is killed; its data region is the primary's, byte for byte; it can become the
+// primary; what it must not apply it names.
 #include "perdure/api/standby.hpp"
 
 #include <gtest/gtest.h>
@@ -26,6 +26,18 @@ using perdure::test::contents;
 using perdure::test::Program;
 using pool::testing::Scratch;
 using ReplicatedPool = perdure::test::AnyPool<BackedUp>;
+
+// The contents of a pool that no process has open, and that is sound.
+Contents closed_contents(const std::string& path, const char* medium) {
+  Options o;
+  o.medium = medium;
+  o.read_only = true;
+  auto pool = ReplicatedPool::open(path, o);
+  const CheckReport report = pool.check();
+  EXPECT_TRUE(report.ok()) << report.problems.front();
+  EXPECT_TRUE(pool.header().clean == 1);
+  return pool.view([](auto& tx, const BackedUp& r) { return contents(tx, r); });
+}
 
 // What kind of pool: memory is in the strict order, a file in the pipelined one.
 struct Kind {
@@ -60,25 +72,16 @@ class StandbyOf : public ::testing::TestWithParam<Kind> {
     return o;
   }
   // The child that has the pool; it has made a backup when this returns.
-  [[nodiscard]] std::unique_ptr<Child> start_primary(std::uint64_t seed, bool backup = true) {
+  [[nodiscard]] std::unique_ptr<Child> start_primary(std::uint64_t seed) {
     board->stop = board->ready = false;
-    auto child = std::make_unique<Child>([&, seed, backup] {
-      run_primary<ReplicatedPool>(*board, scratch.path(), primary(),
-                                  backup ? scratch.path("backups") : "", seed);
+    auto child = std::make_unique<Child>([&, seed] {
+      run_primary<ReplicatedPool>(*board, scratch.path(), primary(), scratch.path("backups"), seed);
     });
     wait_until([&] { return board->ready.load(); });
     return child;
   }
-  // The contents of a pool file that nobody has open.
-  [[nodiscard]] Contents contents_of(const std::string& path) const {
-    Options o;
-    o.medium = GetParam().medium;
-    o.read_only = true;
-    auto pool = ReplicatedPool::open(path, o);
-    const CheckReport report = pool.check();
-    EXPECT_TRUE(report.ok()) << report.problems.front();
-    EXPECT_TRUE(pool.header().clean == 1);
-    return pool.view([](auto& tx, const BackedUp& r) { return contents(tx, r); });
+  [[nodiscard]] static Contents contents_of(const std::string& path) {
+    return closed_contents(path, GetParam().medium);
   }
   // The data regions of two pools are the same, but for what processes tell each other. So it is
   // where the copy was made of a backup that came before all frees: a backup has no free space, and
@@ -477,14 +480,7 @@ TEST(Standby, ThatWasThePrimaryIsSoundAfterwards) {
   auto old = replication::StandbyCopy::open(two.scratch.path(), two.standby()).value();
   old->catch_up(20s).or_throw();
   old->close().or_throw();
-  Options o = two.options();
-  o.read_only = true;
-  o.replicate = {};
-  auto pool = ReplicatedPool::open(two.scratch.path(), o);
-  const CheckReport check = pool.check();
-  EXPECT_TRUE(check.ok()) << check.problems.front();
-  EXPECT_EQ(pool.view([](auto& tx, const BackedUp& r) { return contents(tx, r); }),
-            two.program.states().rbegin()->second);
+  EXPECT_EQ(closed_contents(two.scratch.path(), "emulated"), two.program.states().rbegin()->second);
 }
 
 // The checksums of the primary's pages lie where its data region ended when it got them. A copy has
@@ -515,13 +511,7 @@ TEST(Standby, OfAPoolThatGotChecksumsLaterHasNone) {
   }
   copy->catch_up(20s).or_throw();
   copy->close().or_throw();
-  Options o = two.options();
-  o.read_only = true;
-  o.replicate = {};
-  auto pool = ReplicatedPool::open(two.scratch.path("copy"), o);
-  const CheckReport check = pool.check();
-  EXPECT_TRUE(check.ok()) << check.problems.front();
-  EXPECT_EQ(pool.view([](auto& tx, const BackedUp& r) { return contents(tx, r); }),
+  EXPECT_EQ(closed_contents(two.scratch.path("copy"), "emulated"),
             two.program.states().rbegin()->second);
 }
 

@@ -269,7 +269,8 @@ class Demo:
         for copy in self.COPIES:
             if copy != self.primary:
                 self.unfollow(copy)
-                self.run("standby", self.path(copy), "--log", self.log, "--once", "--patience", "60")
+                self.run("standby", self.path(copy), "--log", self.log, "--once", "--patience",
+                         "60")
             checks[copy] = verify(self.perdure, self.path(copy), self.source, self.folder,
                                   f"copy {copy}")
         return checks
@@ -328,7 +329,8 @@ def report(result):
         f"{max(seconds):.1f} s, until a standby is the primary; a server of the log was down in "
         f"{down}")
     say(f"copies made anew           {result['remade']}: they had diverged")
-    say(f"standbys behind            median {result['behind_median_ms']:.0f} ms while they followed")
+    say(f"standbys behind            median {result['behind_median_ms']:.0f} ms while they "
+        "followed")
     say(f"export of all three copies byte for byte the input ({result['bytes']:,} bytes)")
 
 
