@@ -107,14 +107,8 @@ Status Replica::begin_session(const ReplicaFile& how) {
   writer_.configure(ring.seed(), ring.max_record(), file.medium().append_unit());
   checkpoint_id_ = h.checkpoint_id;
   last_.store(checkpoint_id_, std::memory_order_relaxed);
-  if (pool::ReaderWords* const words = file.reader_words(); words != nullptr) {
-    // Relaxed: serve_readers() comes later.
-    words->home_clock.store(checkpoint_id_, std::memory_order_relaxed);
-    words->checkpoint_id.store(checkpoint_id_, std::memory_order_relaxed);
-    words->durable_id.store(strict_ ? 0 : checkpoint_id_, std::memory_order_relaxed);
-    gate_ = std::make_unique<engine::shadow::ReaderGate>(*words, how.readers.writer_patience,
-                                                         engine::shadow::ReaderGate::of(file));
-  }
+  gate_ = engine::shadow::ReaderGate::of_session(file, how.readers.writer_patience, checkpoint_id_,
+                                                 strict_ ? 0 : checkpoint_id_);
   if (archive_ != nullptr) {
     if (Status s = archive_->start(log_, file); !s.ok()) return s;
     archive_->keep();

@@ -19,8 +19,8 @@ namespace perdure::engine::shadow {
 
 /// Makes the checkpoint id `x` durable in the header, and truncates the rings to what is above it,
 /// or above the lowest of `floors` if that is lower (FLOOR-1). `core` has the header: EngineBase or
-/// OpenPool. REQUIRES: the data region holds, durably, every transaction with an id up to x. Returns
-/// the medium's failure, with no ring truncated. Throws std::bad_alloc, with nothing done.
+/// OpenPool. REQUIRES: the data region holds, durably, every transaction with an id up to x.
+/// Returns the medium's failure, with no ring truncated. Throws std::bad_alloc, with nothing done.
 template <class Core>
 Status publish_checkpoint(Core& core, ThreadLogs<log::Ring>& rings, const log::Floors& floors,
                           std::uint64_t x) {

@@ -5,10 +5,21 @@
 
 namespace perdure::engine::shadow {
 
-ReaderGate::World ReaderGate::of(pool::OpenPool& file) {
-  return {[&file](std::uint64_t from, std::uint64_t to) { return file.follower_in(from, to); },
-          [] { return std::chrono::steady_clock::now(); },
-          [](std::chrono::microseconds time) { std::this_thread::sleep_for(time); }};
+std::unique_ptr<ReaderGate> ReaderGate::of_session(pool::OpenPool& file,
+                                                   std::chrono::milliseconds patience,
+                                                   std::uint64_t checkpoint_id,
+                                                   std::uint64_t durable_id) {
+  pool::ReaderWords* const words = file.reader_words();
+  if (words == nullptr) return nullptr;
+  // Relaxed: serve_readers() comes later.
+  words->home_clock.store(checkpoint_id, std::memory_order_relaxed);
+  words->checkpoint_id.store(checkpoint_id, std::memory_order_relaxed);
+  words->durable_id.store(durable_id, std::memory_order_relaxed);
+  return std::make_unique<ReaderGate>(
+      *words, patience,
+      World{[&file](std::uint64_t from, std::uint64_t to) { return file.follower_in(from, to); },
+            [] { return std::chrono::steady_clock::now(); },
+            [](std::chrono::microseconds time) { std::this_thread::sleep_for(time); }});
 }
 
 void ReaderGate::pass(std::uint64_t id) {

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "perdure/pool/open_pool.hpp"
 #include "perdure/pool/reader_words.hpp"
@@ -34,8 +35,13 @@ class ReaderGate {
   ReaderGate(pool::ReaderWords& words, std::chrono::milliseconds patience, World world)
       : words_(words), patience_(patience), world_(std::move(world)) {}
 
-  /// The readers of an open pool's file.
-  static World of(pool::OpenPool& file);
+  /// Of a session that begins: sets the words, which readers look at when serve_readers() is called.
+  /// The data region has every transaction up to `checkpoint_id`; `durable_id` is ReaderWords'. Null
+  /// if no other process can read the pool. `file` outlives the result.
+  static std::unique_ptr<ReaderGate> of_session(pool::OpenPool& file,
+                                                std::chrono::milliseconds patience,
+                                                std::uint64_t checkpoint_id,
+                                                std::uint64_t durable_id);
 
   /// The data region is about to get effects of transactions up to `id`.
   void pass(std::uint64_t id);

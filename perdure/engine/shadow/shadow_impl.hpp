@@ -48,15 +48,9 @@ Shadow<Tm>::Shadow(pool::OpenPool& file, const Config& config, const Recovery& r
     if (config.max_resident != 0)
       resident_ = std::make_unique<Resident>(core_.medium, marks_, file.view(), directory,
                                              config.max_resident);
-    if (pool::ReaderWords* const words = file.reader_words(); words != nullptr) {
-      // Relaxed: serve_readers() comes later.
-      words->home_clock.store(checkpoint_id_, std::memory_order_relaxed);
-      words->checkpoint_id.store(checkpoint_id_, std::memory_order_relaxed);
-      words->durable_id.store(strict_ ? 0 : writer_.durable(), std::memory_order_relaxed);
-      if (!strict_) writer_.tell_durable(words->durable_id);
-      gate_ = std::make_unique<ReaderGate>(*words, config.readers.writer_patience,
-                                           ReaderGate::of(file));
-    }
+    gate_ = ReaderGate::of_session(file, config.readers.writer_patience, checkpoint_id_,
+                                   strict_ ? 0 : writer_.durable());
+    if (gate_ && !strict_) writer_.tell_durable(file.reader_words()->durable_id);
     checkpoint_ = std::make_unique<Checkpoint>(core_.medium, marks_, file.view(), file.header(),
                                                resident_.get(), gate_.get());
     using Use = ShadowOptions::Helper;
