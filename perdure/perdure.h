@@ -77,8 +77,8 @@ typedef enum perdure_code {
   PERDURE_OUT_OF_MEMORY = 14, /* DRAM ran out */
   /* more threads use the library at once than it has slots for, or the system starts none */
   PERDURE_TOO_MANY_THREADS = 15,
-  /* a snapshot's memory was needed: it can't be read any more; an archive was given up; a state that
-   * a writer has overtaken; a wait that was over */
+  /* a snapshot's memory was needed: it can't be read any more; an archive was given up; a state
+   * that a writer has overtaken; a wait that was over */
   PERDURE_EXPIRED = 16,
   /* another copy of the replicated pool has become its primary: this one refuses changes */
   PERDURE_DEPOSED = 17,
@@ -424,9 +424,9 @@ void* perdure_alloc(perdure_tx* tx, size_t n);
 int perdure_free(perdure_tx* tx, void* block);
 
 /* Emits an event: whoever follows the pool gets it once the transaction is durable, or never if it
- * rolls back (docs/events.md). `topic`: 1 to 255 bytes. `schema` is the program's. RETURNS PERDURE_OK,
- * INVALID, UNSUPPORTED (the engine keeps no events), TOO_BIG, READ_ONLY, POISONED, OUT_OF_MEMORY,
- * FULL, IO. */
+ * rolls back (docs/events.md). `topic`: 1 to 255 bytes. `schema` is the program's. RETURNS
+ * PERDURE_OK, INVALID, UNSUPPORTED (the engine keeps no events), TOO_BIG, READ_ONLY, POISONED,
+ * OUT_OF_MEMORY, FULL, IO. */
 int perdure_emit(perdure_tx* tx, const char* topic, const void* bytes, size_t n, uint16_t schema);
 
 /* ---- receipts -----------------------------------------------------------------------------------
@@ -460,16 +460,16 @@ int perdure_is_durable(perdure_pool* pool, perdure_id id);
 /* Returns the number up to which every transaction is durable; single later ones may be durable. */
 perdure_id perdure_durable_id(perdure_pool* pool);
 
-/* Of a pool that was opened with PERDURE_OPEN_READ_ONLY: views see the newest durable state from now
- * on. *id, unless NULL, is set to its number: every transaction up to it is in the state, and no
- * other. Without this call a view sees a state that is 1 ms old at most. Of other pools: sets *id to
- * the newest transaction's. RETURNS PERDURE_OK, INVALID (inside a body), BUSY (a program has opened
- * the pool that serves no readers), EXPIRED (another version of the program has changed the pool:
- * open it again), CORRUPT, IO, CLOSED, OUT_OF_MEMORY. */
+/* Of a pool that was opened with PERDURE_OPEN_READ_ONLY: views see the newest durable state from
+ * now on. *id, unless NULL, is set to its number: every transaction up to it is in the state, and
+ * no other. Without this call a view sees a state that is 1 ms old at most. Of other pools: sets
+ * *id to the newest transaction's. RETURNS PERDURE_OK, INVALID (inside a body), BUSY (a program has
+ * opened the pool that serves no readers), EXPIRED (another version of the program has changed the
+ * pool: open it again), CORRUPT, IO, CLOSED, OUT_OF_MEMORY. */
 int perdure_refresh(perdure_pool* pool, perdure_id* id);
 
-/* Returns when views see transaction `id`, of this or another process, durable: PERDURE_OK; or after
- * `milliseconds`: PERDURE_EXPIRED. RETURNS also what perdure_refresh() does. */
+/* Returns when views see transaction `id`, of this or another process, durable: PERDURE_OK; or
+ * after `milliseconds`: PERDURE_EXPIRED. RETURNS also what perdure_refresh() does. */
 int perdure_wait_for_id(perdure_pool* pool, perdure_id id, uint64_t milliseconds);
 
 /* Calls done(code, arg) once, when `id` is durable (PERDURE_OK) or can't become so: on this thread,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure backup POOL DIR`: makes a backup of a pool of any engine and any root type. A pool that a
-// program has open for writing is read beside it, if its engine serves readers; the state is that of
-// one moment.
+// `perdure backup POOL DIR`: makes a backup of a pool of any engine and any root type. A pool that
+// a program has open for writing is read beside it, if its engine serves readers; the state is that
+// of one moment.
 #include <fmt/format.h>
 #include <unistd.h>
 

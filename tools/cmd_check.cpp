@@ -3,9 +3,10 @@
 // `perdure check POOL`: walks the header, the logs, the heap and the containers, which it knows
 // by the pool's layout text (perdure/inspect), and names every problem. Read-only.
 //
-// Of a pool that was not closed in order, and whose engine serves no readers, it checks only what has
-// a meaning before recovery: header and logs. Of others it checks heap and containers as the recovery
-// will leave them; and of a pool that a program has open, in one state, beside the program.
+// Of a pool that was not closed in order, and whose engine serves no readers, it checks only what
+// has a meaning before recovery: header and logs. Of others it checks heap and containers as the
+// recovery will leave them; and of a pool that a program has open, in one state, beside the
+// program.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>

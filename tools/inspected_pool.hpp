@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // InspectedPool: a pool of any program, opened to read its containers by its layout text
-// (perdure/inspect). A pool that another process writes is read beside it. One that was not closed in
-// order is read as its recovery would leave it, or recovered first where its engine serves no
+// (perdure/inspect). A pool that another process writes is read beside it. One that was not closed
+// in order is read as its recovery would leave it, or recovered first where its engine serves no
 // readers. Not thread-safe.
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // RawPool: a pool opened to inspect its bytes: any engine, any root type, closed in order or not;
-// read-only, without recovery and without a mapping. It takes the pool's shared lock, so a pool that
-// a program has open for writing is `busy`, unless only its header is wanted. It writes nothing. Not
-// thread-safe.
+// read-only, without recovery and without a mapping. It takes the pool's shared lock, so a pool
+// that a program has open for writing is `busy`, unless only its header is wanted. It writes
+// nothing. Not thread-safe.
 #pragma once
 
 #include <functional>

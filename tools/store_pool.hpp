@@ -66,8 +66,8 @@ class StorePool {
   enum class Access { read, write, create };
   /// read: changes nothing, also where a program has the pool open for writing: then all calls see
   /// one state, and throw error(expired) if it can't be kept. A pool that was not closed in order,
-  /// and whose engine serves no readers, is opened for writing, which recovers it. `told` is called with the progress of recovery; if it is empty,
-  /// the progress is shown (progress.hpp).
+  /// and whose engine serves no readers, is opened for writing, which recovers it. `told` is called
+  /// with the progress of recovery; if it is empty, the progress is shown (progress.hpp).
   static StorePool open(const PoolArguments& arguments, Access access,
                         Durability durability = durable,
                         std::function<void(const RecoveryProgress&)> told = {});

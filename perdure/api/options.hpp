@@ -100,8 +100,8 @@ struct Options {
   RecoveryOptions recovery = {};
   /// true: the pages have checksums from now on, by which Pool::scrub(), check() and backups find
   /// damage (docs/checksums.md); those of an existing pool get theirs as they are next written to.
-  /// `unsupported` with engines that don't keep them. A pool that has them keeps them, whatever this
-  /// says.
+  /// `unsupported` with engines that don't keep them. A pool that has them keeps them, whatever
+  /// this says.
   bool checksums = false;
   /// Where the log is archived, so that each of its states can be restored (docs/backup.md).
   ArchiveOptions archive = {};

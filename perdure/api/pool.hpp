@@ -148,8 +148,8 @@ class TypedPool : public PoolBase {
   }
   /// update() of a replicated pool that returns when the transaction has reached `level`
   /// (docs/replication.md); its durability is the pool's. Throws as update(), and as
-  /// Receipt::wait(level): the transaction is committed then, and visible in this copy. Inside another
-  /// transaction it waits for nothing: the outer one's level counts.
+  /// Receipt::wait(level): the transaction is committed then, and visible in this copy. Inside
+  /// another transaction it waits for nothing: the outer one's level counts.
   template <class F>
   auto update(Ack level, F&& f) {
     auto receipt = self().run_update(this->durability_, f);

@@ -201,10 +201,10 @@ bool PoolBase::can_open_snapshot() {
          (running_->state() & ~engine::EngineBase::read_only_bit) == 0 && !running_->inside();
 }
 
-const pool::Header& PoolBase::header() { return running_->file().header(); }
+pool::Header PoolBase::header() { return running_->file().header_now(); }
 pool::OpenPool& PoolBase::file() { return running_->file(); }
 const std::byte* PoolBase::data() { return running_->file().view(); }
-std::byte* PoolBase::catalog() { return file().view() + header().root_offset; }
+std::byte* PoolBase::catalog() { return file().view() + file().header().root_offset; }
 void PoolBase::refuse_rows(const std::string& problems) {
   throw error(failure(Code::exists, file().path(), problems,
                       "none, since the program declares it unique",

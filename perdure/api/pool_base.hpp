@@ -112,12 +112,12 @@ class PoolBase {
   PoolBase& operator=(const PoolBase&) = delete;
 
   /// Of a pool that is opened with read_only beside a writer: moves on to the newest state that is
-  /// durable, which views see from then on, and returns its id. Waits for views of other threads, up
-  /// to ReaderOptions::patience; where one stays, or a snapshot is open, the state stays, too. A
+  /// durable, which views see from then on, and returns its id. Waits for views of other threads,
+  /// up to ReaderOptions::patience; where one stays, or a snapshot is open, the state stays, too. A
   /// view() moves on by itself where the state is older than ReaderOptions::staleness. Of any other
   /// pool: returns the id of the newest transaction. Throws perdure::error: invalid inside a
-  /// transaction, busy where a program has opened the pool meanwhile that serves no readers, expired
-  /// where another version of the program has changed it, corrupt, io; and std::bad_alloc.
+  /// transaction, busy where a program has opened the pool meanwhile that serves no readers,
+  /// expired where another version of the program has changed it, corrupt, io; and std::bad_alloc.
   std::uint64_t refresh();
   /// Returns true when views see every transaction up to `id`, all of them durable; false when that
   /// takes longer than `timeout`. Ids are those of receipts (Receipt::id), and programs can send
@@ -179,9 +179,9 @@ class PoolBase {
   void flush_archive();
   /// What is known of the pool's replication (Options::replicate). Throws std::bad_alloc.
   [[nodiscard]] ReplicationStats replication();
-  /// The pool's header (perdure/pool/format.hpp): identity, sizes, format. Valid while the pool is
-  /// open.
-  [[nodiscard]] const pool::Header& header();
+  /// A copy of the pool's header as it is now (perdure/pool/format.hpp): identity, sizes, format.
+  /// Any thread may call it, also while the pool's own threads write the header.
+  [[nodiscard]] pool::Header header();
   /// The open file behind the pool (perdure/pool/open_pool.hpp), for tools and tests. Valid while
   /// the pool is open.
   [[nodiscard]] pool::OpenPool& file();

@@ -70,8 +70,8 @@ class ReceiptBase {
   /// Returns when the transaction has reached `level`. Throws error(in_doubt) where that takes
   /// longer than ReplicateOptions::patience: it may be reached later. Throws error(deposed) where
   /// the log has given another copy the lead before it had this transaction, which it never gets
-  /// then; error(invalid) in a pool that is not replicated; error(unsupported) for `quorum` where the
-  /// log does not say that it has three replicas on disk; and what wait() throws.
+  /// then; error(invalid) in a pool that is not replicated; error(unsupported) for `quorum` where
+  /// the log does not say that it has three replicas on disk; and what wait() throws.
   void wait(Ack level) const { try_wait(level).or_throw(); }
   /// wait() with the failure as a Status.
   [[nodiscard]] Status try_wait() const { return try_wait(level_); }
@@ -88,8 +88,8 @@ class ReceiptBase {
     if (source_ != nullptr) wait();
   }
   /// Makes executor(g) run g() when the transaction has reached the receipt's level, or can't; g
-  /// calls f(Status). The executor may be called on a thread of the pool's, which blocks the program's
-  /// signals. Throws error(too_many_threads) or std::bad_alloc; f is not called then.
+  /// calls f(Status). The executor may be called on a thread of the pool's, which blocks the
+  /// program's signals. Throws error(too_many_threads) or std::bad_alloc; f is not called then.
   template <class Executor, class F>
   void then(Executor executor, F f) const {
     when([executor = std::move(executor), f = std::move(f)](Status status) mutable {

@@ -318,12 +318,12 @@ class Tx : public Reads {
   }
 
   /// Emits an event: whoever follows the pool's log gets it once the transaction is durable, in the
-  /// order of transactions (Pool::follow; docs/events.md). It is a part of the transaction's record:
-  /// it costs no further fence, and is gone if the transaction rolls back. `topic`: 1 to 255 bytes;
-  /// `schema` is the program's. A transaction that only emits is a transaction. The first event makes
-  /// the pool one that builds without events refuse to open. Throws error(unsupported) where the
-  /// pool's engine keeps no events, error(invalid) for a topic, error(too_big) beyond half a log or
-  /// 8 MB; update() rolls back.
+  /// order of transactions (Pool::follow; docs/events.md). It is a part of the transaction's
+  /// record: it costs no further fence, and is gone if the transaction rolls back. `topic`: 1 to
+  /// 255 bytes; `schema` is the program's. A transaction that only emits is a transaction. The
+  /// first event makes the pool one that builds without events refuse to open. Throws
+  /// error(unsupported) where the pool's engine keeps no events, error(invalid) for a topic,
+  /// error(too_big) beyond half a log or 8 MB; update() rolls back.
   void emit(std::string_view topic, std::string_view bytes, std::uint16_t schema = 0) {
     static_assert(
         requires { writer_.emit(topic, bytes, schema); },

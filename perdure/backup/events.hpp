@@ -57,8 +57,8 @@ struct EventOptions {
   /// come (EventStream::acknowledge). `perdure prune` keeps what it has not had yet. Needs an
   /// archive.
   std::string consumer = {};
-  /// The archive's folder. In the program that has the pool open: its own, if it has one. Empty: only
-  /// what the log has; a consumer that is too slow is told `expired`.
+  /// The archive's folder. In the program that has the pool open: its own, if it has one. Empty:
+  /// only what the log has; a consumer that is too slow is told `expired`.
   std::string archive = {};
 };
 
@@ -73,9 +73,9 @@ class EventStream {
   ~EventStream();
 
   /// Waits for the next event, up to `timeout`. Returns false if there is none in that time. Throws
-  /// perdure::error: `expired` where events behind the position are gone, with the oldest id that is
-  /// still there; `corrupt`, `io`, `closed` where the pool was closed in this process, and what the
-  /// archive's store says; and std::bad_alloc. The position is then what it was.
+  /// perdure::error: `expired` where events behind the position are gone, with the oldest id that
+  /// is still there; `corrupt`, `io`, `closed` where the pool was closed in this process, and what
+  /// the archive's store says; and std::bad_alloc. The position is then what it was.
   bool next(Event& event, std::chrono::milliseconds timeout);
   /// That of the last event that next() has returned; or where it began.
   [[nodiscard]] EventPosition position() const noexcept;

@@ -25,8 +25,8 @@ class Frames {
   Frames(const Frames&) = delete;
   Frames& operator=(const Frames&) = delete;
   /// Calls f(frame) for each frame with an id above the base's, and for each header frame, until f
-  /// returns false, or at the end. Frames are valid until `release` is called, now and then. Returns
-  /// `corrupt` with what is missing, `incompatible`, `io`, and what f returns.
+  /// returns false, or at the end. Frames are valid until `release` is called, now and then.
+  /// Returns `corrupt` with what is missing, `incompatible`, `io`, and what f returns.
   virtual Status each(const std::function<Result<bool>(const Frame&)>& f,
                       const std::function<Status()>& release) = 0;
   /// Whether there is more behind a gap.

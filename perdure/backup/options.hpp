@@ -22,8 +22,8 @@ class Store;
 /// transaction can be restored. Thread safety: a value.
 struct ArchiveOptions {
   /// A folder, which is made if its parent exists, or KIND://... of a kind that the program has
-  /// enabled, such as s3://BUCKET/FOLDER after perdure::s3::enable(). One pool's archive and backups
-  /// may share a place, two pools' may not. Empty: no archive.
+  /// enabled, such as s3://BUCKET/FOLDER after perdure::s3::enable(). One pool's archive and
+  /// backups may share a place, two pools' may not. Empty: no archive.
   std::string folder = {};
   /// Another place than a folder (perdure/backup/store.hpp).
   std::shared_ptr<backup::Store> store = {};
@@ -35,8 +35,9 @@ struct ArchiveOptions {
   };
   WhenFull when_full = WhenFull::wait;
   std::chrono::milliseconds patience{1000};  ///< how long a commit waits before `give_up`
-  /// A file of the archive is finished when it has `file_bytes` bytes, or when its first transaction
-  /// is `file_age` old. If the pool's own file is lost, so are those of the unfinished file.
+  /// A file of the archive is finished when it has `file_bytes` bytes, or when its first
+  /// transaction is `file_age` old. If the pool's own file is lost, so are those of the unfinished
+  /// file.
   std::uint64_t file_bytes = std::uint64_t{8} << 20;
   std::chrono::milliseconds file_age{1000};
 

@@ -9,8 +9,8 @@
 //           found.
 //   RESTORE-1 The file gets its name when it is whole and durable (CREATE-1): it is a pool that was
 //             closed cleanly, whose words are those after the last transaction up to the target. It
-//             has a uuid of its own, so it can't continue the archive that it comes from; but a copy
-//             of a replicated pool has the pool's (replication/copy.hpp).
+//             has a uuid of its own, so it can't continue the archive that it comes from; but a
+//             copy of a replicated pool has the pool's (replication/copy.hpp).
 // Thread safety: functions over their arguments; those with a Store need a thread slot.
 #pragma once
 

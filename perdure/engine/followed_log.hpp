@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // FollowedLog: the log of an open pool, as those see it who read it while transactions go on (the
-// archive, backup/archive.hpp; the primary of a replicated pool, replication/primary.hpp). An engine whose rings hold redo records gives an object of this
-// type from followed_log().
+// archive, backup/archive.hpp; the primary of a replicated pool, replication/primary.hpp). An
+// engine whose rings hold redo records gives an object of this type from followed_log().
 // Thread safety: any thread may make all calls.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // find_blocks: every heap block that an object leads to, and every problem of its containers, from
-// its layout alone: what api/walk.hpp does for a program that knows its types. It can also tell what
-// of the pool's data lies where.
+// its layout alone: what api/walk.hpp does for a program that knows its types. It can also tell
+// what of the pool's data lies where.
 //
 // Thread safety: that of the transaction behind the walker.
 #pragma once

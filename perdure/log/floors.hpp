@@ -92,8 +92,8 @@ class Floors {
   }
   /// For a reader that has read everything: returns after `nap`, or as soon as a writer waits for
   /// room, or wake() is called; at once where wakes() is not `seen` any more. Returns whether a
-  /// writer waits. `whole`: a writer that waits does not end it; for a reader that can't do anything
-  /// for it now.
+  /// writer waits. `whole`: a writer that waits does not end it; for a reader that can't do
+  /// anything for it now.
   bool nap(std::chrono::microseconds nap, bool whole = false,
            std::optional<std::uint64_t> seen = {});
   /// Ends all naps.

@@ -40,8 +40,8 @@ inline void check_note(const Note& note) {
                         "at most " + std::to_string(Note::max_bytes)));
 }
 
-/// Adds the note to a record. REQUIRES: check_note(). Throws error(too_big) and std::bad_alloc, with
-/// nothing added.
+/// Adds the note to a record. REQUIRES: check_note(). Throws error(too_big) and std::bad_alloc,
+/// with nothing added.
 inline void add_note(RecordWriter& record, const Note& note) {
   const std::uint64_t text = note.topic.size() + note.bytes.size();
   const std::uint64_t n = Note::head_words + (text + 7) / 8;

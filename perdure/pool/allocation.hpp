@@ -33,8 +33,8 @@ namespace perdure::pool {
 
 /// Allocates file blocks for the data region's first page (format.hpp, late_catalog), for the
 /// directory words of a data region of `data_bytes`, and for the words after them that the
-/// application of a heap op may read (heap_apply.hpp); and for the checksums of its pages, where the
-/// pool has them. It leaves out words behind the medium's end: growth allocates what it adds.
+/// application of a heap op may read (heap_apply.hpp); and for the checksums of its pages, where
+/// the pool has them. It leaves out words behind the medium's end: growth allocates what it adds.
 Status allocate_directory(medium::Medium& medium, const Directory& directory,
                           std::uint64_t data_bytes);
 /// Allocates chunks [chunk, chunk + count) of the data region.

@@ -8,12 +8,12 @@
 // below 2^62, where everything of a pool is. A follower locks the byte at 2^62, for reading: it
 // keeps no writer away, and writers can see that there is one. While it reads, it also locks a byte
 // behind that, whose number says how far it has read; it needs no permission to write the file for
-// that, and when it dies the kernel drops the lock. A writer that serves followers locks another such
-// byte, and one that has closed its pool, but not its file, a third. Builds that know no followers lock
-// the whole file, so they and followers exclude each other. Within the process it is a registry by
-// device and inode: one opening a process. A forked child closes its copies of the descriptors
-// before fork() returns there, so that a child that outlives its parent doesn't keep the pool busy.
-// Thread safety: any thread may make all calls.
+// that, and when it dies the kernel drops the lock. A writer that serves followers locks another
+// such byte, and one that has closed its pool, but not its file, a third. Builds that know no
+// followers lock the whole file, so they and followers exclude each other. Within the process it is
+// a registry by device and inode: one opening a process. A forked child closes its copies of the
+// descriptors before fork() returns there, so that a child that outlives its parent doesn't keep
+// the pool busy. Thread safety: any thread may make all calls.
 #pragma once
 
 #include <fcntl.h>
@@ -58,8 +58,8 @@ class FileLock {
   [[nodiscard]] Status look_at(const char* path, bool& is_it) const noexcept;
   /// Whether another process has it open for writing. Error: the system can't tell.
   [[nodiscard]] Result<bool> has_writer() const noexcept { return other_has(writers, F_RDLCK); }
-  /// Writers: followers may follow the session from now on, or no more; the pool is closed, and this
-  /// process changes it no more. Where the system refuses it, followers see neither.
+  /// Writers: followers may follow the session from now on, or no more; the pool is closed, and
+  /// this process changes it no more. Where the system refuses it, followers see neither.
   void serve(bool serves) noexcept { mark(serving, serves); }
   void closed(bool closed) noexcept { mark(was_closed, closed); }
   /// Whether another process serves followers; whether its pool is closed.
@@ -69,8 +69,8 @@ class FileLock {
   [[nodiscard]] Result<bool> has_followers() const noexcept {
     return other_has(followers, F_WRLCK);
   }
-  /// A follower shows writers up to which id it has read ahead: a lock of one byte. Where the system
-  /// refuses it, nothing is shown.
+  /// A follower shows writers up to which id it has read ahead: a lock of one byte. Where the
+  /// system refuses it, nothing is shown.
   void show_position(std::uint64_t id) noexcept;
   void hide_position() noexcept;
   /// Whether a follower of another process shows a position in [from, to). False where the system

@@ -46,11 +46,11 @@ struct OpenFile {
   bool create = true;        ///< make it if it does not exist, or is an empty file
   bool must_create = false;  ///< `exists` if it exists
   bool read_only = false;    ///< shared lock; refused while a writer has the pool
-  /// With read_only: asked about a pool's header, whether to follow the pool: then it is open beside
-  /// whoever writes it, now or later (OpenPool::following()). Empty: no.
+  /// With read_only: asked about a pool's header, whether to follow the pool: then it is open
+  /// beside whoever writes it, now or later (OpenPool::following()). Empty: no.
   std::function<bool(const Header&)> may_follow = {};
-  /// The caller changes the pool together with its replicated log, or ends its replication. Otherwise
-  /// a pool that is replicated opens for reading only.
+  /// The caller changes the pool together with its replicated log, or ends its replication.
+  /// Otherwise a pool that is replicated opens for reading only.
   bool with_log = false;
   /// creation: the data region's maximum size, for which address space is reserved. The directory
   /// takes 1/8192 of it as the data region grows

@@ -152,8 +152,8 @@ Result<TrimReport> OpenPool::trim(bool dry_run) {
     return report;
   }
   if (plan.runs.empty()) return report;
-  // A reader that touches a page behind the file's new end would be killed. One that comes now finds
-  // a writer that does not serve.
+  // A reader that touches a page behind the file's new end would be killed. One that comes now
+  // finds a writer that does not serve.
   lock_.closed(false);
   const auto followed = lock_.has_followers();
   if (!followed.ok()) return followed.status();

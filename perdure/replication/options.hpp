@@ -21,8 +21,8 @@ class LogService;
 enum class Ack : std::uint8_t {
   local,    ///< it is durable in this copy: lost with this machine's disk
   shipped,  ///< and the log has it: it outlives this machine, if the log's servers keep their word
-  /// and three of the log's servers or more have it, a majority of them on disk: it outlives the loss
-  /// of any one of three, and a power cut of all
+  /// and three of the log's servers or more have it, a majority of them on disk: it outlives the
+  /// loss of any one of three, and a power cut of all
   quorum
 };
 /// Ack::local, for `receipt.wait(perdure::local)`.
@@ -37,8 +37,8 @@ inline constexpr Ack quorum = Ack::quorum;
 /// apply it, and one of them can take over. Thread safety: a value.
 struct ReplicateOptions {
   /// The log: a folder, which copies on one machine share; or KIND://... of a kind that the program
-  /// has enabled, such as nats://HOST:PORT/STREAM after perdure::nats::enable(). Empty: none. A pool
-  /// that is replicated opens for writing only with its log.
+  /// has enabled, such as nats://HOST:PORT/STREAM after perdure::nats::enable(). Empty: none. A
+  /// pool that is replicated opens for writing only with its log.
   std::string log = {};
   /// Another log than those (perdure/replication/log_service.hpp).
   std::shared_ptr<replication::LogService> service = {};

@@ -48,8 +48,8 @@ struct alignas(128) Slot {
   std::atomic<std::uint64_t> rollbacks{0};    ///< transactions that were rolled back (BESIDE-3)
   Waiters waiters;                            ///< threads that wait for its transaction's end
 
-  /// Whether a slot whose `active` was `seen` is inside that transaction still, and it is an update,
-  /// in OrecTm. It may take a view for an update until it sees the view's store.
+  /// Whether a slot whose `active` was `seen` is inside that transaction still, and it is an
+  /// update, in OrecTm. It may take a view for an update until it sees the view's store.
   [[nodiscard]] bool updates(std::uint64_t seen) const noexcept {
     return seen % 2 != 0 && view.load(std::memory_order_acquire) != seen &&
            active.load(std::memory_order_acquire) == seen;  // pairs with end()

@@ -61,8 +61,8 @@ TEST(PageSum, TheReaderWordsHaveNoTerm) {
   EXPECT_NE(sum, PageSum::of(0, page.data()));
 }
 
-// Whatever the places are: the chunks of checksums hold nothing else, and every other chunk is where
-// it is in a pool without them.
+// Whatever the places are: the chunks of checksums hold nothing else, and every other chunk is
+// where it is in a pool without them.
 void expect_divided(const Directory& with, const Directory& without) {
   const DataRange sums = with.checksums();
   for (std::uint64_t chunk = 0; chunk < with.chunks(); ++chunk) {

@@ -166,7 +166,11 @@ TEST_P(Threads, CheckpointsBesideWriters) {
   in_threads(3, [&](int t) {
     const auto me = static_cast<std::size_t>(t);
     std::mt19937_64 random(me);
+    std::uint64_t seen = 0;
     for (unsigned i = 0; i < each; ++i) {
+      const std::uint64_t now = rig.pool.header().checkpoint_id;  // the checkpointer writes it
+      EXPECT_GE(now, seen);
+      seen = now;
       const std::size_t n = 1 + random() % 6;
       std::array<std::pair<std::size_t, std::uint64_t>, 6> writes;
       // The words are interleaved: lines are shared.

@@ -20,14 +20,14 @@
 //            is the state of X, which is also that of Y. Each read looks; where the answer is no,
 //            the follower was overtaken, and attaches anew.
 //   FOLLOW-3 is in private_state.hpp.
-//   FOLLOW-4 What is shown is durable: in the pipelined order the writer says up to which id. In the
-//            strict order, and where no process writes the pool any more, a record may be visible
-//            before it is durable; the follower makes the log's bytes durable itself before it
-//            shows them.
+//   FOLLOW-4 What is shown is durable: in the pipelined order the writer says up to which id. In
+//            the strict order, and where no process writes the pool any more, a record may be
+//            visible before it is durable; the follower makes the log's bytes durable itself before
+//            it shows them.
 // While somebody reads, the follower shows `copied` to the writer, as the position of a lock on the
 // file (FileLock::show_position). A checkpoint waits until it is far enough, up to a patience
-// (engine/shadow/reader_gate.hpp): that is what makes long views possible, and nothing that is right
-// depends on it.
+// (engine/shadow/reader_gate.hpp): that is what makes long views possible, and nothing that is
+// right depends on it.
 //
 // During the attachment itself pages may be copied while a checkpoint changes them. That is mended
 // by applying records up to `home_clock`, as recovery does for a data region that a crash has torn.

@@ -15,8 +15,8 @@
 //   4. Wait for readers in other processes, for a bounded time, and tell them up to which id the
 //      data region has effects from now on (reader_gate.hpp, READER-1). Write the batch to the
 //      data region by non-temporal stores. The directory's lines come last, after a fence: the data
-//      region never names a span whose zeroed bitmap it does not hold (HEAP-4, pool/heap.hpp). Where
-//      pages have checksums, the data region is marked as changing before the first batch
+//      region never names a span whose zeroed bitmap it does not hold (HEAP-4, pool/heap.hpp).
+//      Where pages have checksums, the data region is marked as changing before the first batch
 //      (CHECKSUM-1), and a batch changes those of its pages (CHECKSUM-3).
 //   5. After the last batch: fence (the data region is durable), persist X and the rings' heads in
 //      the header (fences), and only then truncate the rings.

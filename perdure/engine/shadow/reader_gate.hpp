@@ -35,9 +35,9 @@ class ReaderGate {
   ReaderGate(pool::ReaderWords& words, std::chrono::milliseconds patience, World world)
       : words_(words), patience_(patience), world_(std::move(world)) {}
 
-  /// Of a session that begins: sets the words, which readers look at when serve_readers() is called.
-  /// The data region has every transaction up to `checkpoint_id`; `durable_id` is ReaderWords'. Null
-  /// if no other process can read the pool. `file` outlives the result.
+  /// Of a session that begins: sets the words, which readers look at when serve_readers() is
+  /// called. The data region has every transaction up to `checkpoint_id`; `durable_id` is
+  /// ReaderWords'. Null if no other process can read the pool. `file` outlives the result.
   static std::unique_ptr<ReaderGate> of_session(pool::OpenPool& file,
                                                 std::chrono::milliseconds patience,
                                                 std::uint64_t checkpoint_id,
