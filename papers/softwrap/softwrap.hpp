@@ -197,6 +197,7 @@ class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
   AliasTables::Moment opened_;
   Need need_ = Need::nothing;
   unsigned full_ = 0;                        // how often in a row its table was full
+  std::uint64_t entries_ = 0;                // what that table has space for
   std::vector<std::uint64_t*> added_;        // aliases that this wrap has added
   std::vector<AliasPages::Change> objects_;  // the same for words in pages
   Retirer::Node node_;                       // heap lines of this wrap

@@ -103,7 +103,10 @@ template <class Tm>
 void SoftWrap<Tm>::Transaction::need(Need what) {
   if (core_.state() != 0) core_.refuse();
   need_ = what;
-  if (what == Need::table) ++full_;
+  if (what == Need::table) {
+    ++full_;
+    entries_ = engine_.tables_.active().capacity();  // it stays while the wrap is open
+  }
   needed_ = 1;
   this->throw_log_full({needed_});
 }
@@ -208,10 +211,10 @@ void SoftWrap<Tm>::wait_for_log_space(Transaction& transaction, LogSpace needed)
   if (const auto bucket = static_cast<unsigned>(transaction.opened_.period() % 3);
       need == Need::nothing && transaction.log().lacks_blocks(bucket, needed.bytes))
     return transaction.log().prepare(bucket, needed.bytes).or_throw();
-  const std::uint64_t capacity = tables_.active().capacity();
   // A table that is full again, although it was empty when the wrap ran again, is too small for the
   // wrap.
-  const std::uint64_t entries = need == Need::table && transaction.full_ > 1 ? capacity * 2 : 0;
+  const std::uint64_t entries =
+      need == Need::table && transaction.full_ > 1 ? transaction.entries_ * 2 : 0;
   const Status s = need == Need::drain ? retirer_->drain() : retirer_->next_period(entries);
   if (s.code() == Code::busy) throw error(s);  // the wrap was rolled back, and does not run again
   if (!s.ok()) core_.refuse();
