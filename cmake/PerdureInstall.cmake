@@ -114,6 +114,8 @@ install(FILES ${package_files} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COM
 
 if(TARGET perdure_command)
   install(TARGETS perdure_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  # Units to copy and change (docs/operations.md).
+  install(DIRECTORY packaging/systemd DESTINATION ${CMAKE_INSTALL_DATADIR}/perdure COMPONENT tools)
 endif()
 if(TARGET perdure_vfs)
   install(TARGETS perdure_vfs LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/perdure COMPONENT sqlite)

@@ -30,13 +30,15 @@ using std::chrono::milliseconds;
 struct Arguments {
   PoolArguments pool;
   StandbyOptions standby;
-  double patience = 10, every = 10;
+  double patience = 10, every = 10, take_over_after = 0;
+  std::string then;
   bool once = false, remake = false;
 
   [[nodiscard]] StandbyOptions options() const {
     StandbyOptions o = standby;
     o.medium = pool.medium;
     o.replicate.patience = milliseconds(static_cast<std::int64_t>(patience * 1000));
+    o.take_over_after = milliseconds(static_cast<std::int64_t>(take_over_after * 1000));
     return o;
   }
 } arguments;
@@ -54,6 +56,7 @@ Json to_json(const StandbyStatus& s) {
   j["checkpoint_id"] = s.checkpoint_id;
   j["caught_up"] = s.caught_up;
   j["behind_ms"] = s.behind.count();
+  j["took_over"] = s.took_over;
   j["problem"] = s.problem;
   return j;
 }
@@ -95,6 +98,8 @@ class Stop {
     ::sigaddset(&signals_, SIGTERM);
     ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   }
+  /// For a program that takes this one's place.
+  void unblock() const { ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr); }
   [[nodiscard]] bool wait_for(milliseconds time) const {
     const timespec t{time.count() / 1000, time.count() % 1000 * 1'000'000};
     return ::sigtimedwait(&signals_, nullptr, &t) > 0;
@@ -132,6 +137,20 @@ StandbyStatus catch_up(const App& app, StandbyCopy& copy, milliseconds patience)
   return now;
 }
 
+// The copy has become the primary by itself. Runs the command that opens it, in place of this one.
+int has_taken_over(const App& app, const StandbyStatus& now, const Stop& stop) {
+  if (app.json)
+    print(app, now);
+  else
+    fmt::print("{} has taken over: it is the primary of term {}, with the transactions up to {}\n",
+               arguments.pool.path, now.term, grouped(now.id));
+  std::fflush(stdout);
+  if (arguments.then.empty()) return exit_ok;
+  stop.unblock();
+  ::execl("/bin/sh", "sh", "-c", arguments.then.c_str(), static_cast<char*>(nullptr));
+  throw error(system_failure("/bin/sh", "execl", errno));
+}
+
 int follow(App& app) {
   base::ensure_thread_slot().or_throw();
   const Stop stop;
@@ -144,9 +163,9 @@ int follow(App& app) {
     std::fflush(stdout);
     const StandbyStatus now =
         arguments.once ? catch_up(app, *copy, options.replicate.patience) : watch(app, *copy, stop);
-    if (now.follows) {
+    if (now.follows || now.took_over) {
       copy->close().or_throw();
-      return exit_ok;
+      return now.took_over ? has_taken_over(app, now, stop) : exit_ok;
     }
     if (!arguments.remake || !must_be_made_anew(now.end)) throw error(now.end);
     (void)copy->close();
@@ -191,7 +210,7 @@ void add_standby(App& app) {
   auto sub =
       app.add("standby",
               "follow a replicated pool with a further copy, which can be read meanwhile and "
-              "take over; it runs until SIGINT or SIGTERM",
+              "take over; it runs until SIGINT or SIGTERM, or until it has taken over",
               "perdure standby bank.perdure --log nats://127.0.0.1/bank --backups "
               "/backups/bank");
   add_to(sub);
@@ -201,6 +220,11 @@ void add_standby(App& app) {
              "print how far it is every so many seconds, if that has "
              "changed")
       .show_default();
+  sub.option("--take-over-after", arguments.take_over_after,
+             "become the primary when the log has had nothing new for so many seconds, of a "
+             "program that opens the pool with ReplicateOptions::beat_every (default: never)");
+  sub.option("--then", arguments.then,
+             "when this copy has taken over, run this shell command in place of this one");
   sub.flag("--once", arguments.once, "end when the copy has all that the log has");
   sub.flag("--remake", arguments.remake,
            "a copy that has diverged, or can't follow any more, is kept under another name, and "

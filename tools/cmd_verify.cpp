@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "perdure/backup/frame.hpp"
 #include "perdure/backup/restore.hpp"
 #include "tools/command.hpp"
 #include "tools/json.hpp"
+#include "tools/metrics.hpp"
 #include "tools/point_text.hpp"
 #include "tools/pool_check.hpp"
 #include "tools/text.hpp"
@@ -18,7 +21,7 @@
 namespace perdure::tool {
 namespace {
 
-std::string folder, scratch;
+std::string folder, scratch, prometheus;
 bool with_restore = false;
 
 // Restores the newest state into the scratch folder, checks the pool, and removes it.
@@ -43,6 +46,27 @@ Json restore_and_check(std::vector<std::string>& problems) {
   std::error_code ignored;
   std::filesystem::remove_all(where, ignored);
   return result;
+}
+
+// Of a verification that has found nothing wrong: a file that is not renewed tells of one that has.
+void write_metrics(const VerifyReport& report) {
+  Metrics m("backups", folder);
+  std::uint64_t newest_ns = 0, restores_to = 0;
+  for (const auto& b : report.backups) {
+    newest_ns = std::max(newest_ns, b.unix_ns);
+    restores_to = std::max(restores_to, b.restores_to);
+  }
+  const auto seconds = [](std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; };
+  m.gauge("perdure_verified_timestamp_seconds",
+          "When the backups were last verified and found whole.",
+          seconds(backup::unix_nanoseconds()));
+  m.gauge("perdure_verified_restore", "Whether the newest state was restored and checked then.",
+          with_restore ? 1 : 0);
+  m.gauge("perdure_verified_backup_timestamp_seconds", "When the newest backup was made.",
+          seconds(newest_ns));
+  m.gauge("perdure_verified_id", "The newest transaction that they restore.",
+          static_cast<double>(restores_to));
+  m.write_to(prometheus);
 }
 
 int run(App& app) {
@@ -82,6 +106,7 @@ int run(App& app) {
     if (!restored.is_null())
       fmt::print("restored transaction {} and checked it\n", restored["id"].get<std::uint64_t>());
   }
+  if (!prometheus.empty() && report.ok()) write_metrics(report);
   for (const std::string& p : report.problems) fmt::print(stderr, "perdure: {}\n", p);
   if (!app.json)
     fmt::print("{}\n", report.ok() ? "no problem found"
@@ -98,6 +123,8 @@ void add_verify(App& app) {
   sub.option("DIR", folder, "the folder with backups").required();
   sub.flag("--restore", with_restore, "restore the newest state to a temporary file and check it");
   sub.option("--scratch", scratch, "where that file is made (the folder for temporary files)");
+  sub.option("--prometheus", prometheus,
+             "write to this file when that was done, as Prometheus reads it, if nothing is wrong");
   sub.runs(run);
 }
 

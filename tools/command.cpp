@@ -169,6 +169,10 @@ void PoolArguments::add_log_to(Subcommand sub) {
              "disks)")
       .one_of({"local", "shipped", "quorum"})
       .show_default();
+  sub.option("--beat", beat,
+             "with --replicate: give standbys a sign every so many seconds, so that one can take "
+             "over by itself (default: never)")
+      .in_range(0.0, 60.0);
 }
 
 }  // namespace perdure::tool

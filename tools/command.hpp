@@ -128,7 +128,8 @@ struct PoolArguments {
   std::string archive;                       ///< the folder of Options::archive; empty: none
   std::string replicate;                     ///< the log of Options::replicate; empty: none
   std::string ack = "local";                 ///< how far a change has to get before it is reported
-  void add_log_to(Subcommand sub);  ///< --replicate, --ack, for commands that change the pool
+  double beat = 0;                           ///< seconds of ReplicateOptions::beat_every; 0: none
+  void add_log_to(Subcommand sub);  ///< --replicate, --ack, --beat, for commands that change it
   /// `log`: how large the log is by default, and what that limits.
   void add_creation_to(Subcommand sub,
                        const std::string& log = "default: 16MiB; one row may be half of it");
@@ -159,6 +160,7 @@ void add_compact(App& app);
 void add_log(App& app);
 void add_doctor(App& app);
 void add_stat(App& app);
+void add_lag(App& app);
 void add_advise(App& app);
 #ifdef PERDURE_TOOL_SQLITE
 void add_sqlite(App& app);

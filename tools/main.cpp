@@ -71,6 +71,7 @@ int main(int argc, char** argv) {
   add_log(app);
   add_doctor(app);
   add_stat(app);
+  add_lag(app);
   add_advise(app);
 #ifdef PERDURE_TOOL_S3
   perdure::s3::enable();

@@ -60,6 +60,8 @@ Options options_for(const PoolArguments& arguments, StorePool::Access access,
   o.creation.threads = 1;  // the whole log is one ring: a row may be half of it
   o.archive.folder = arguments.archive;
   o.replicate.log = arguments.replicate;
+  o.replicate.beat_every =
+      std::chrono::milliseconds(static_cast<std::int64_t>(arguments.beat * 1000));
   // Other commands may read meanwhile, and a load can wait for them.
   o.readers.writer_patience = std::chrono::seconds(1);
   if (arguments.max_size != 0) o.creation.max_size = arguments.max_size;

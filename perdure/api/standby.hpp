@@ -61,6 +61,16 @@ class Standby {
   /// The same; throws perdure::error.
   void catch_up(std::chrono::milliseconds patience) { try_catch_up(patience).or_throw(); }
 
+  /// Waits until this copy has taken over by itself (StandbyOptions::take_over_after), and is to be
+  /// promoted; false after `patience`. Errors: as try_catch_up(), except `unavailable`.
+  [[nodiscard]] Result<bool> try_took_over(std::chrono::milliseconds patience) {
+    return copy_->took_over(patience);
+  }
+  /// The same; throws perdure::error.
+  [[nodiscard]] bool took_over(std::chrono::milliseconds patience) {
+    return try_took_over(patience).value();
+  }
+
   /// Ends the standby and closes the pool in order.
   [[nodiscard]] Status try_close() {
     pool_.reset();
@@ -69,8 +79,8 @@ class Standby {
   /// The same; throws perdure::error.
   void close() { try_close().or_throw(); }
 
-  /// Makes this copy the primary: it claims a term with everything that the log has, and opens the
-  /// pool for writing. The primary of before, should it still run, is deposed: it refuses work from
+  /// Makes this copy the primary: it claims a term with everything that the log has, unless it has
+  /// taken over already, and opens the pool for writing. The primary of before, should it still run, is deposed: it refuses work from
   /// its next append on. `options.replicate` and `options.medium` are the standby's. Errors:
   /// `unavailable` (the log does not answer within the patience; try `Pool<Root>::open()` with the
   /// log, or a standby again), `deposed` (a third copy was faster), why it has ended, and those of

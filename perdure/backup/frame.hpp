@@ -57,7 +57,9 @@ struct FrameHeader {
   std::uint32_t payload_bytes;
   std::uint8_t codec;  ///< 0: as it is
   std::uint8_t flags;  ///< 0
-  std::uint16_t reserved;
+  /// For replication: while it has nothing else, its writer appends a frame at least every so many
+  /// milliseconds; 0: it does not. In segments 0.
+  std::uint16_t beat_ms;
   std::uint64_t chain_before;  ///< the low word of the chain before
   Hash chain;                  ///< FRAME-1
 };

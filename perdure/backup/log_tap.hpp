@@ -59,6 +59,11 @@ class LogTap {
     }
     return Found::more;
   }
+  /// Bytes of the log that are not taken; 0 before start().
+  [[nodiscard]] std::uint64_t unread() noexcept {
+    cursor_.look();
+    return cursor_.ahead();
+  }
   /// What was read up to `id` is copied durably.
   void raise(std::uint64_t id) { log_->floors().raise(*floor_, id); }
   void give_up() { log_->floors().give_up(*floor_); }

@@ -15,6 +15,8 @@
 
 namespace perdure::engine {
 
+class StatWriter;
+
 class FollowedLog {
  public:
   FollowedLog(const FollowedLog&) = delete;
@@ -31,6 +33,8 @@ class FollowedLog {
 
   /// From now on the pool refuses work, and says `why` (EngineBase::depose).
   virtual void depose(const Status& why) noexcept = 0;
+  /// Where the pool's live counters are.
+  [[nodiscard]] virtual StatWriter& page() noexcept = 0;
 
   /// What close() does when everything is durable, before it empties the log: those that read the
   /// log read its rest. They are given the id of the last transaction. Add yours before the first

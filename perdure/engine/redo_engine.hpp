@@ -128,6 +128,7 @@ class RedoEngine {
     [[nodiscard]] std::uint32_t refuses() const noexcept override { return engine_.core_.state(); }
     [[nodiscard]] log::LogCursor cursor() const override;
     void depose(const Status& why) noexcept override { engine_.core_.depose(why); }
+    [[nodiscard]] StatWriter& page() noexcept override { return engine_.core_.page(); }
 
    private:
     RedoEngine& engine_;

@@ -12,7 +12,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <new>
 #include <string_view>
@@ -53,13 +52,6 @@ bool is_page(const StatHead& head) {
          head.version == StatHead::current_version;
 }
 
-std::uint64_t now_ns() noexcept {
-  timespec now = {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 // Removes pages that killed processes left an hour ago or more: their pools may never be opened
 // again. It is best effort and checks at most 256 pages.
 void sweep() {
@@ -70,7 +62,8 @@ void sweep() {
   int looked_at = 0;
   while (const dirent* entry = looked_at < 256 ? ::readdir(folder.get()) : nullptr) {
     const std::string name = std::string("/") + entry->d_name;
-    if (!name.starts_with("/perdure-") || name.size() != 45) continue;  // "/perdure-" and a uuid
+    // "/perdure-", a uuid, and of a further copy 17 characters at most.
+    if (!name.starts_with("/perdure-") || name.size() < 45 || name.size() > 62) continue;
     ++looked_at;
     const int fd = base::open_shared_memory(name.c_str(), O_RDONLY | O_NOFOLLOW);
     if (fd < 0) continue;
@@ -79,15 +72,18 @@ void sweep() {
     if (!page.ok()) continue;
     // It has no partner: it is a time stamp.
     const std::uint64_t updated = page.head->updated_ns.load(std::memory_order_relaxed);
-    const bool old = is_page(*page.head) && updated + hour < now_ns() && !owner_runs(*page.head);
+    const bool old =
+        is_page(*page.head) && updated + hour < monotonic_ns() && !owner_runs(*page.head);
     page.unmap();
     if (old) ::shm_unlink(name.c_str());
   }
 }
 
 // Creates the page's file, replacing one whose owner is gone. Returns -1 and sets `why` when it
-// can't.
-int create_page(const std::string& name, std::string& why) {
+// can't; and `of_other` where the page is that of another file than the one with these numbers.
+int create_page(const std::string& name, std::uint64_t device, std::uint64_t inode,
+                std::string& why, bool& of_other) {
+  of_other = false;
   for (int attempt = 0; attempt < 2; ++attempt) {
     int fd = base::open_shared_memory(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
     if (fd >= 0) {
@@ -107,10 +103,11 @@ int create_page(const std::string& name, std::string& why) {
     ::close(fd);
     const bool taken = old.ok() && is_page(*old.head) && owner_runs(*old.head);
     const std::uint32_t pid = old.ok() ? old.head->pid : 0;
+    of_other = taken && (old.head->device != device || old.head->inode != inode);
     if (old.ok()) old.unmap();
     if (taken) {
-      why = "process " + std::to_string(pid) +
-            " has a pool with the same uuid open (a byte copy of this one)";
+      why = "process " + std::to_string(pid) + " has " +
+            (of_other ? "another copy of this pool" : "this pool") + " open for writing";
       return -1;
     }
     // This process holds the pool's lock, so the page's writer is dead; a reader keeps its mapping.
@@ -122,13 +119,18 @@ int create_page(const std::string& name, std::string& why) {
 
 }  // namespace
 
-std::string stat_page_name(const std::uint8_t (&uuid)[16]) {
+std::string stat_page_name(const std::uint8_t (&uuid)[16], std::uint64_t inode) {
   static constexpr char hex[] = "0123456789abcdef";
   std::string name = "/perdure-";
   for (std::size_t i = 0; i < 16; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) name += '-';
     name += hex[uuid[i] >> 4];
     name += hex[uuid[i] & 15];
+  }
+  if (inode != 0) {
+    char text[18];
+    (void)std::snprintf(text, sizeof text, "-%llx", static_cast<unsigned long long>(inode));
+    name += text;
   }
   return name;
 }
@@ -141,7 +143,7 @@ StatWriter::StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_p
     if (pool_path.empty() || ::stat(pool_path.c_str(), &file) != 0)
       why_ = "the pool has no file, or is open for reading only";
     else
-      share(uuid);
+      share(uuid, static_cast<std::uint64_t>(file.st_dev), static_cast<std::uint64_t>(file.st_ino));
   } catch (const std::bad_alloc&) {  // counters are not worth a failed opening
   }
   StatHead& head = page_->head;
@@ -158,10 +160,15 @@ StatWriter::StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_p
   head.magic.store(StatHead::magic_value, std::memory_order_release);
 }
 
-void StatWriter::share(const std::uint8_t (&uuid)[16]) {
+void StatWriter::share(const std::uint8_t (&uuid)[16], std::uint64_t device, std::uint64_t inode) {
   sweep();
   name_ = stat_page_name(uuid);
-  const int fd = create_page(name_, why_);
+  bool of_other = false;
+  int fd = create_page(name_, device, inode, why_, of_other);
+  if (fd < 0 && of_other) {
+    name_ = stat_page_name(uuid, inode);
+    fd = create_page(name_, device, inode, why_, of_other);
+  }
   if (fd < 0) return;
   const Mapped page = map_page(fd, PROT_READ | PROT_WRITE);
   const int err = errno;
@@ -181,11 +188,28 @@ StatWriter::~StatWriter() {
 }
 
 void StatWriter::touch() noexcept {
-  page_->head.updated_ns.store(now_ns(), std::memory_order_relaxed);  // no partner: a time stamp
+  page_->head.updated_ns.store(monotonic_ns(),
+                               std::memory_order_relaxed);  // no partner: a time stamp
 }
 
 Result<StatReader> StatReader::open(const std::uint8_t (&uuid)[16]) {
-  const std::string name = stat_page_name(uuid), file = "/dev/shm" + name;
+  return open_page(stat_page_name(uuid));
+}
+
+Result<StatReader> StatReader::open(const std::uint8_t (&uuid)[16], const std::string& pool_path) {
+  struct stat status = {};
+  if (::stat(pool_path.c_str(), &status) == 0)
+    if (auto own = open_page(stat_page_name(uuid, static_cast<std::uint64_t>(status.st_ino)));
+        own.ok() && own->belongs_to(pool_path) && own->alive())
+      return own;
+  auto first = open(uuid);
+  if (!first.ok() || first->belongs_to(pool_path)) return first;
+  return failure(Code::not_found, pool_path,
+                 "no counters: no program has this copy of the pool open for writing");
+}
+
+Result<StatReader> StatReader::open_page(const std::string& name) {
+  const std::string file = "/dev/shm" + name;
   const int fd = base::open_shared_memory(name.c_str(), O_RDONLY);
   if (fd < 0) {
     if (errno == ENOENT)

@@ -50,6 +50,12 @@ class LogCursor {
     first->at += bytes(*first, r);
     return true;
   }
+  /// Returns how many bytes look() has found that next() has not passed.
+  [[nodiscard]] std::uint64_t ahead() const noexcept {
+    std::uint64_t n = 0;
+    for (const Place& p : places_) n += p.end - p.at;
+    return n;
+  }
   /// Returns the cursor's place in ring i, in the order in which they were added.
   [[nodiscard]] std::uint64_t position(std::size_t i) const noexcept { return places_[i].at; }
   /// Returns how many bytes a record of these rings takes.

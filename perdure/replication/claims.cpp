@@ -80,6 +80,12 @@ Status claim_term(Stream& stream, Claims& claims, const LogService& log, const C
   for (Status why;;) {
     // What the log has of earlier openings is known by their numbers, which the next one replaces.
     Status s = stream.read(how.on_frame);
+    const std::uint64_t term = stream.place().term;
+    // A claim of before, which had no answer, may be in the log.
+    // mutant: claim-in-place
+    if (s.ok() && how.instead_of != 0 && term != how.instead_of && !claims.own())
+      return failure(Code::deposed, how.path,
+                     "the copy " + claims.other() + " has begun term " + number(term));
     if (s.ok() && !noted) {
       claims.renew();
       // mutant: primary-claim-durable
@@ -87,7 +93,8 @@ Status claim_term(Stream& stream, Claims& claims, const LogService& log, const C
       noted = true;
     }
     if (s.ok()) {
-      auto claimed = stream.claim(claims.text(how.name), how.on_frame);
+      auto claimed =
+          stream.claim(claims.text(how.name), how.on_frame, how.instead_of != 0 ? term : 0);
       if (claimed.ok() && *claimed == Stream::Claim::primary) break;
       s = claimed.status();
       why = claimed.ok() ? stream.why() : s;

@@ -57,11 +57,14 @@ struct ClaimTerm {
   Stream::OnFrame on_frame;  ///< is told what counts in the log before the term
   /// Makes the words durable in the header.
   std::function<Status(const pool::ReplicationWords&)> note;
+  /// Only in place of this term; 0: of whatever term.
+  std::uint64_t instead_of = 0;
 };
 /// Reads the log to its end, and makes this copy the primary of a new term there (STREAM-3). Where
 /// another copy appends first, or the log does not answer, it tries again until it is too late.
 /// Afterwards the words are to be made durable once more, before the first transaction (STREAM-5).
-/// Errors: `unavailable`, those of Stream::read(), and note's.
+/// Errors: `unavailable`, `deposed` where another copy was faster (ClaimTerm::instead_of), those of
+/// Stream::read(), and note's.
 Status claim_term(Stream& stream, Claims& claims, const LogService& log, const ClaimTerm& how);
 
 /// The name of the copy with the pool file `path`: NAME:PATH. Without a name it is the machine's.

@@ -50,6 +50,10 @@ struct ReplicateOptions {
   /// How long close() waits until the log has everything. Then it fails with `unavailable`, and the
   /// next opening appends the rest.
   std::chrono::milliseconds close_patience{10'000};
+  /// A primary that has appended nothing for this long appends a message without transactions, so
+  /// that standbys see that it is there (StandbyOptions::take_over_after). 0: it does not, and no
+  /// standby takes over by itself. At most 60 s.
+  std::chrono::milliseconds beat_every{0};
 
   /// Whether the pool is to be replicated.
   [[nodiscard]] bool wanted() const noexcept { return !log.empty() || service != nullptr; }
@@ -61,6 +65,11 @@ struct ReplicateOptions {
     if (patience.count() <= 0 || close_patience.count() < 0)
       return failure(Code::invalid, path, "Options::replicate with no patience", "above 0 ms",
                      "leave it as it is");
+    if (beat_every.count() < 0 || beat_every > std::chrono::seconds(60))
+      return failure(
+          Code::invalid, path,
+          "Options::replicate with a beat every " + std::to_string(beat_every.count()) + " ms",
+          "0 to 60000 ms");
     return {};
   }
 };
@@ -78,7 +87,9 @@ struct ReplicationStats {
   /// How long the oldest transaction that was read from the pool's log has waited to be in the
   /// replicated one.
   std::chrono::milliseconds behind{0};
+  std::uint64_t behind_bytes = 0;  ///< bytes of the pool's log that are not in the replicated one
   std::chrono::microseconds last_append{0};  ///< how long the last append took that was answered
+  std::chrono::microseconds appends{0};      ///< how long all these took together
   std::string problem = {};                  ///< why the last attempt failed; empty: it did not
 };
 

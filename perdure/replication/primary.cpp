@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "perdure/base/signals.hpp"
+#include "perdure/engine/stat_page.hpp"
 #include "perdure/replication/logs.hpp"
 
 namespace perdure::replication {
@@ -81,6 +82,9 @@ Status Primary::step() {
   if (stream_->under_way()) return take(stream_->settle());
   (void)gather();
   if (!entries_.empty()) return append_gathered(file_->data_bytes());
+  // A sign to standbys. Where this copy is deposed, it is refused.
+  if (const auto beat = options_.beat_every; beat.count() != 0)
+    return Clock::now() - watched_ < beat ? Status() : append_rest_of(stream_->place().end.last);
   if (Clock::now() - watched_ < watch_every) return {};
   watched_ = Clock::now();
   const auto state = stream_->watch();
@@ -105,6 +109,16 @@ Status Primary::append_gathered(std::uint64_t data_bytes) {
   // mutant: primary-floor-before-append
   return append(entries_.header(last, data_bytes, backup::unix_nanoseconds()), entries_.payload(),
                 entries_.bytes());
+}
+
+// A frame without transactions: there is none above the last one that was appended, up to `last`.
+Status Primary::append_rest_of(std::uint64_t last) {
+  backup::FrameHeader rest{};
+  rest.kind = FrameKind::group;
+  rest.last = last;
+  rest.data_bytes = file_->data_bytes();
+  rest.unix_ns = backup::unix_nanoseconds();
+  return append(rest, nullptr, 0);
 }
 
 Status Primary::append_header() {
@@ -154,6 +168,7 @@ Status Primary::take(const Result<Stream::State>& state) {
   ++shown_.messages;
   shown_.bytes += appending_;
   shown_.last_append = std::chrono::duration_cast<microseconds>(Clock::now() - appended_);
+  shown_.appends += shown_.last_append;
   oldest_.reset();
   changed_.notify_all();
   return {};
@@ -199,14 +214,7 @@ Status Primary::finish(std::uint64_t last) {
   const auto late = Clock::now() + options_.close_patience;
   Status s = append_all(late);
   // The next opening finds in the header how far the pool has come.
-  if (s.ok() && stream_->place().end.last < last) {
-    backup::FrameHeader rest{};
-    rest.kind = FrameKind::group;
-    rest.last = last;
-    rest.data_bytes = file_->data_bytes();
-    rest.unix_ns = backup::unix_nanoseconds();
-    s = deliver(append(rest, nullptr, 0), late);
-  }
+  if (s.ok() && stream_->place().end.last < last) s = deliver(append_rest_of(last), late);
   finished_ = s.ok();
   show(s.message());
   if (!s.ok() && s.code() != Code::deposed) end();
@@ -227,6 +235,7 @@ Status Primary::deposed() {
   over_ = why;
   shown_.primary = false;
   shown_.problem = why.message();
+  show_counters();
   changed_.notify_all();
   return why;
 }
@@ -291,6 +300,33 @@ void Primary::show(const std::string& problem) {
   shown_.term = stream_->place().term;
   shown_.sequence = stream_->place().sequence;
   shown_.problem = problem;
+  shown_.behind_bytes = entries_.bytes() + tap_.unread();
+  show_counters();
+}
+
+// Under shown_mutex_. Relaxed, as the page says.
+void Primary::show_counters() {
+  if (log_ == nullptr) return;
+  using engine::ReplicationRole;
+  engine::StatWriter& page = log_->page();
+  engine::ReplicationCounters& c = page.page().replication;
+  const auto set = [](engine::StatCounter& to, std::uint64_t n) {
+    to.store(n, std::memory_order_relaxed);
+  };
+  set(c.role, static_cast<std::uint64_t>(shown_.primary ? ReplicationRole::primary
+                                                        : ReplicationRole::deposed));
+  set(c.term, shown_.term);
+  set(c.sequence, shown_.sequence);
+  set(c.id, shipped_.load(std::memory_order_relaxed));
+  set(c.behind_since_ns, oldest_ ? engine::monotonic_ns(*oldest_) : 0);
+  set(c.behind_bytes, shown_.behind_bytes);
+  set(c.messages, shown_.messages);
+  set(c.bytes, shown_.bytes);
+  set(c.append_us, static_cast<std::uint64_t>(shown_.appends.count()));
+  set(c.last_append_us, static_cast<std::uint64_t>(shown_.last_append.count()));
+  set(c.unanswered, shown_.unanswered);
+  set(c.waits, log_->floors().waits());
+  page.touch();
 }
 
 ReplicationStats Primary::stats() const {

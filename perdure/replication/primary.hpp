@@ -90,7 +90,9 @@ class Primary {
   Status finish(std::uint64_t last);
   Status deposed();
   void note_place();
+  Status append_rest_of(std::uint64_t last);
   void show(const std::string& problem);
+  void show_counters();
   /// Whether the log says what `quorum` needs.
   [[nodiscard]] bool proven() const noexcept { return traits_.synced && traits_.replicas >= 3; }
 
@@ -110,7 +112,7 @@ class Primary {
   backup::EntryGatherer entries_;
   Clock::time_point appended_;   // when the frame was begun that is under way
   std::uint64_t appending_ = 0;  // its bytes
-  Clock::time_point watched_;    // when the log's end was last looked at
+  Clock::time_point watched_;    // when the log's end was last looked at, or appended to
   bool finished_ = false;
 
   std::atomic<std::uint64_t> shipped_{0};  // every transaction up to it is in the log

@@ -95,6 +95,7 @@ Status Replica::begin_session(const ReplicaFile& how) {
   pool::OpenPool& file = *file_;
   if (archive_ != nullptr)
     if (Status s = archive_->catch_up(file); !s.ok()) return s;
+  page_.emplace(file.header().uuid, file.path(), std::string(pool::engine_name(file.header())));
   if (Status s = file.make_reader_words(); !s.ok()) return s;
   if (Status s = file.start_session(pool::ViewPolicy::none); !s.ok()) return s;
   const pool::Header h = file.header_now();
@@ -276,7 +277,14 @@ Status Replica::room_for(std::uint64_t bytes) {
     if (Status s = checkpoint(); !s.ok()) return s;
   // What is left is what the archive lacks.
   while (!ring.fits(bytes)) {
-    log_.floors().wait(checkpoint_id_, [] { return false; });
+    // Relaxed: a flag alone.
+    const auto stops = [this] { return stop_.load(std::memory_order_relaxed); };
+    log_.floors().wait(checkpoint_id_, stops);
+    // mutant: replica-waits-on
+    if (stops() && log_.floors().lowest() < checkpoint_id_)
+      return failure(Code::busy, file_->path(),
+                     "a log that is full of what the archive has not taken, while the copy ends",
+                     {}, "see why the archive takes nothing, and open the copy again");
     if (Status s = publish(checkpoint_id_); !s.ok()) return s;
   }
   return ring.ready(bytes) ? Status() : ring.prepare(bytes);
@@ -316,10 +324,35 @@ Status Replica::checkpoint() {
     return s;
   }
   checkpoint_id_ = to;
+  ++checkpoints_;
   // Release: pairs with the follower's acquire, which then gives memory back.
   if (pool::ReaderWords* const words = file_->reader_words(); words != nullptr)
     words->checkpoint_id.store(to, std::memory_order_release);
   return {};
+}
+
+void Replica::show() {
+  engine::StatPage& p = page_->page();
+  const auto set = [](engine::StatCounter& c, std::uint64_t n) {
+    c.store(n, std::memory_order_relaxed);  // as the page says
+  };
+  set(p.transactions.last_id, last());
+  set(p.transactions.durable_id, last());
+  set(p.transactions.checkpoint_id, checkpoint_id_);
+  std::uint64_t used = 0, capacity = 0;
+  for (std::size_t i = 0; i < rings_.size(); ++i) {
+    used += rings_[i].used();
+    capacity += rings_[i].bytes();
+  }
+  set(p.log.used_bytes, used);
+  set(p.log.capacity_bytes, capacity);
+  set(p.log.checkpoints, checkpoints_);
+  set(p.heap.data_bytes, file_->data_bytes());
+  const auto medium = file_->medium().counters();
+  set(p.medium.fences, medium.fences);
+  set(p.medium.syncs, medium.syncs);
+  set(p.medium.written_bytes, medium.written_bytes);
+  page_->touch();
 }
 
 Status Replica::close() {

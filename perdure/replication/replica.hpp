@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "perdure/backup/archive.hpp"
@@ -28,6 +29,7 @@
 #include "perdure/engine/followed_log.hpp"
 #include "perdure/engine/reader_options.hpp"
 #include "perdure/engine/shadow/reader_gate.hpp"
+#include "perdure/engine/stat_page.hpp"
 #include "perdure/engine/thread_logs.hpp"
 #include "perdure/log/record_writer.hpp"
 #include "perdure/log/ring.hpp"
@@ -64,6 +66,12 @@ class Replica {
     return last_.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t checkpoint_id() const noexcept { return checkpoint_id_; }
+  /// The live counters; show() sets those that a pool without replication has, too.
+  [[nodiscard]] engine::StatWriter& page() noexcept { return *page_; }
+  void show();
+  /// From now on apply() does not wait for an archive that takes nothing, but fails with `busy`; or
+  /// it waits again. Any thread.
+  void stop_waiting(bool stop = true) noexcept { stop_.store(stop, std::memory_order_relaxed); }
 
   /// Applies a frame of kind group or header that counts, durably when it returns ok; then the next
   /// header says so by `words` (REPLICA-1). What this copy has already is passed over. Errors:
@@ -88,6 +96,7 @@ class Replica {
     [[nodiscard]] std::uint32_t refuses() const noexcept override { return 0; }
     [[nodiscard]] log::LogCursor cursor() const override;
     void depose(const Status&) noexcept override {}
+    [[nodiscard]] engine::StatWriter& page() noexcept override { return replica_.page(); }
 
    private:
     Replica& replica_;
@@ -114,6 +123,9 @@ class Replica {
   std::uint64_t checkpoint_id_ = 0;
   std::unique_ptr<engine::shadow::ReaderGate> gate_;  // null if no other process can read the pool
   bool failed_ = false;
+  std::atomic<bool> stop_{false};
+  std::uint64_t checkpoints_ = 0;
+  std::optional<engine::StatWriter> page_;  // from begin_session() on
   Log log_{*this};
   std::unique_ptr<backup::Archive> archive_;  // before the others it ends
 };

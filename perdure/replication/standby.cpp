@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <random>
 #include <utility>
 
 #include "perdure/backup/places.hpp"
@@ -21,9 +22,16 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr microseconds shortest_nap(500), longest_nap(20'000);
+constexpr milliseconds most_wait(1000);
 
 // Whether the copy can't follow any more: no later attempt succeeds. A full disk may get space.
 bool ends(const Status& s) noexcept { return !s.ok() && !may_pass(s) && s.code() != Code::full; }
+
+// From 0 to 1.
+double at_random() {
+  std::random_device device;
+  return std::uniform_real_distribution<double>()(device);
+}
 
 // The pool file, if there is none.
 Status make_if_absent(const std::string& path, const StandbyOptions& options,
@@ -47,6 +55,9 @@ Result<std::unique_ptr<StandbyCopy>> StandbyCopy::open(const std::string& path,
   if (!options.replicate.wanted())
     return failure(Code::invalid, path, "a standby without a log",
                    "the log over which the pool is replicated", "name it (ReplicateOptions::log)");
+  if (options.take_over_after.count() < 0)
+    return failure(Code::invalid, path, "StandbyOptions::take_over_after below 0 ms",
+                   "0 (never) or more");
   auto log = connect(options.replicate, path, false);
   if (!log) return log.status();
   if (Status s = make_if_absent(path, options, log->service); !s.ok()) return s;
@@ -64,7 +75,8 @@ StandbyCopy::StandbyCopy(std::string path, const StandbyOptions& options, Opened
       replica_(std::move(replica)),
       stream_(service_, replica_->file().header().uuid,
               place_of(replica_->file().header().replication)),
-      claims_(path_, replica_->file().header().replication) {
+      claims_(path_, replica_->file().header().replication),
+      silence_(options.take_over_after, at_random(), Clock::now()) {
   shown_.follows = true;
   show({}, false);
   const base::BlockedSignals blocked;
@@ -73,6 +85,7 @@ StandbyCopy::StandbyCopy(std::string path, const StandbyOptions& options, Opened
 
 StandbyCopy::~StandbyCopy() {
   stop_.store(true, std::memory_order_relaxed);
+  if (replica_ != nullptr) replica_->stop_waiting();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -98,11 +111,47 @@ void StandbyCopy::run() {
     if (stop_.load(std::memory_order_relaxed)) return;
     show(s, s.ok());
     if (ends(s)) return;
-    nap = !s.ok()                              ? longest_nap
-          : stream_.place().sequence != before ? shortest_nap
-                                               : std::min(nap * 2, longest_nap);
+    // What was read before the end of the log did not come is news, too.
+    const bool news = stream_.place().sequence != before;
+    if (s.ok())
+      silence_.heard(news, stream_.beat_ms(), Clock::now());
+    else
+      silence_.no_answer(Clock::now());
+    if (s.ok() && takes_over()) return;
+    nap = !s.ok() ? longest_nap : news ? shortest_nap : std::min(nap * 2, longest_nap);
     std::this_thread::sleep_for(nap);
   }
+}
+
+// Of a copy that has all that the log has. Returns true when it is the primary of a term, or can't
+// become it: it follows no more.
+bool StandbyCopy::takes_over() {
+  const std::uint64_t term = stream_.place().term;
+  Status s;
+  if (taking_over_ != 0 && taking_over_ != term) {
+    // A claim that had no answer may have got into the log.
+    s = claims_.own() ? replica_->note(claims_.words_at(stream_.place()))
+                      : failure(Code::deposed, path_, "term " + std::to_string(term));
+  } else {
+    if (!silence_.over(Clock::now())) return false;
+    taking_over_ = term;
+    s = claim_next(term);
+  }
+  if (may_pass(s)) {
+    silence_.no_answer(Clock::now());
+    return false;
+  }
+  if (s.code() == Code::deposed) {  // another standby was faster: it is followed
+    taking_over_ = 0;
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  shown_.follows = false;
+  shown_.took_over = s.ok();
+  if (!s.ok()) shown_.end = s;
+  show_counters();
+  changed_.notify_all();
+  return true;
 }
 
 // STANDBY-1
@@ -147,7 +196,27 @@ void StandbyCopy::show(const Status& s, bool at_end) {
     shown_.follows = false;
     shown_.end = s;
   }
+  show_counters();
   changed_.notify_all();
+}
+
+// Under the lock.
+void StandbyCopy::show_counters() {
+  using engine::ReplicationRole;
+  replica_->show();
+  engine::ReplicationCounters& c = replica_->page().page().replication;
+  const auto set = [](engine::StatCounter& to, std::uint64_t n) {
+    to.store(n, std::memory_order_relaxed);  // as the page says
+  };
+  set(c.role, static_cast<std::uint64_t>(shown_.took_over ? ReplicationRole::primary
+                                         : shown_.follows ? ReplicationRole::standby
+                                                          : ReplicationRole::ended));
+  set(c.term, shown_.term);
+  set(c.sequence, shown_.sequence);
+  set(c.id, shown_.id);
+  set(c.behind_since_ns, engine::monotonic_ns(had_all_));
+  set(c.messages, shown_.messages);
+  set(c.bytes, shown_.bytes);
 }
 
 StandbyStatus StandbyCopy::status() const {
@@ -163,7 +232,7 @@ Status StandbyCopy::catch_up(milliseconds patience) {
   const bool has =
       changed_.wait_for(lock, patience, [&] { return had_all_of_ >= wanted || !shown_.follows; });
   if (!shown_.end.ok()) return shown_.end;
-  if (has && shown_.follows) return {};
+  if (shown_.took_over || (has && shown_.follows)) return {};
   return failure(Code::unavailable, path_,
                  "a copy at transaction " + std::to_string(shown_.id) +
                      " that has not come to the end of the log" +
@@ -171,9 +240,17 @@ Status StandbyCopy::catch_up(milliseconds patience) {
                  {}, "wait longer, or see that the log's servers run");
 }
 
+Result<bool> StandbyCopy::took_over(milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  (void)changed_.wait_for(lock, patience, [&] { return !shown_.follows; });
+  if (!shown_.end.ok()) return shown_.end;
+  return shown_.took_over;
+}
+
 // Of a copy that has ended, why; `invalid` where it is closed.
 Status StandbyCopy::end_following() {
   stop_.store(true, std::memory_order_relaxed);
+  if (replica_ != nullptr) replica_->stop_waiting();
   if (thread_.joinable()) thread_.join();
   if (replica_ == nullptr)
     return failure(Code::invalid, path_, "a call of a standby that is closed", {}, "open it again");
@@ -194,24 +271,34 @@ Status StandbyCopy::close() {
   return replica_ == nullptr ? end : close_file();
 }
 
+// STANDBY-2
+Status StandbyCopy::claim_next(std::uint64_t instead_of) {
+  const bool says = options_.replicate.beat_every.count() != 0;
+  // Until the pool is opened for writing, what its writer before said holds.
+  stream_.say_beat(says ? options_.replicate.beat_every : milliseconds(stream_.beat_ms()));
+  // One that tries again later does not wait long, so that it can be ended.
+  const milliseconds patience = instead_of != 0 ? std::min(options_.replicate.patience, most_wait)
+                                                : options_.replicate.patience;
+  Status s = claim_term(
+      stream_, claims_, *service_,
+      {path_, copy_name(options_.replicate, path_), Clock::now() + patience,
+       [this](const backup::Frame& frame, const StreamPlace& after) {
+         return on_frame(frame, after);
+       },
+       [this](const pool::ReplicationWords& words) { return replica_->note(words); }, instead_of});
+  if (s.ok()) s = replica_->note(claims_.words_at(stream_.place()));
+  if (!s.ok()) return s;
+  const std::lock_guard lock(mutex_);
+  show_place(stream_.place());
+  shown_.primary = "this copy";
+  return s;
+}
+
 Status StandbyCopy::claim() {
   Status s = end_following();
   if (replica_ == nullptr) return s;
-  // STANDBY-2
-  if (s.ok())
-    s = claim_term(
-        stream_, claims_, *service_,
-        {path_, copy_name(options_.replicate, path_), Clock::now() + options_.replicate.patience,
-         [this](const backup::Frame& frame, const StreamPlace& after) {
-           return on_frame(frame, after);
-         },
-         [this](const pool::ReplicationWords& words) { return replica_->note(words); }});
-  if (s.ok()) s = replica_->note(claims_.words_at(stream_.place()));
-  if (s.ok()) {
-    const std::lock_guard lock(mutex_);
-    show_place(stream_.place());
-    shown_.primary = "this copy";
-  }
+  replica_->stop_waiting(false);
+  if (s.ok() && !status().took_over) s = claim_next(0);
   const Status closed = close_file();
   return s.ok() ? closed : s;
 }

@@ -23,6 +23,7 @@
 #include "perdure/replication/log_service.hpp"
 #include "perdure/replication/logs.hpp"
 #include "perdure/replication/replica.hpp"
+#include "perdure/replication/silence.hpp"
 #include "perdure/replication/standby_options.hpp"
 #include "perdure/replication/stream.hpp"
 
@@ -44,12 +45,16 @@ class StandbyCopy {
   /// Waits until this copy has all that the log had at the call. Errors: why it has ended;
   /// `unavailable` after `patience`.
   Status catch_up(std::chrono::milliseconds patience);
+  /// Waits until this copy has taken over by itself; false after `patience`. Errors: why it has
+  /// ended.
+  Result<bool> took_over(std::chrono::milliseconds patience);
   /// Stops following, and closes the pool in order.
   Status close();
   /// Stops following, makes this copy the primary of a new term (STREAM-3), and closes the pool. It
   /// then opens with Options::replicate and the same log. Errors: `unavailable` where the log does
   /// not answer within the patience: this copy may be the primary of a term or not, and may claim
-  /// again; why it has ended; the medium's.
+  /// again; why it has ended; the medium's. Where it has taken over by itself, it closes the pool
+  /// alone.
   Status claim();
 
  private:
@@ -57,11 +62,14 @@ class StandbyCopy {
   StandbyCopy(std::string path, const StandbyOptions& options, OpenedLog log,
               std::unique_ptr<Replica> replica);
   void run();
+  Status claim_next(std::uint64_t instead_of);
+  bool takes_over();
   Status on_frame(const backup::Frame& frame, const StreamPlace& after);
   Status end_following();
   Status close_file();
   void show_place(const StreamPlace& place);
   void show(const Status& s, bool at_end);
+  void show_counters();
 
   const std::string path_;
   const StandbyOptions options_;
@@ -69,6 +77,8 @@ class StandbyCopy {
   std::unique_ptr<Replica> replica_;  // null when it is closed
   Stream stream_;
   Claims claims_;
+  Silence silence_;
+  std::uint64_t taking_over_ = 0;  // from this term: a claim may be in the log; 0: none
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

@@ -27,6 +27,12 @@ struct StandbyOptions {
   std::string medium = "auto";
   /// How this copy is read; writer_patience is this process's.
   ReaderOptions readers = {};
+  /// If the log answers and has had nothing new for this long, this copy takes over by itself: it
+  /// claims a term with everything that the log has. Only from a primary that says how often it
+  /// gives a sign (ReplicateOptions::beat_every), of which three must be missing. Several standbys
+  /// wait a little longer each, at random; one is first, and the others follow it. 0: never. A
+  /// false alarm costs a change of the primary, and what only the old one has (Ack::local).
+  std::chrono::milliseconds take_over_after{0};
   /// What is applied is archived by this copy, too, as Options::archive says.
   ArchiveOptions archive = {};
 };
@@ -47,6 +53,9 @@ struct StandbyStatus {
   /// How long ago that was, or, before the first time, the opening. It rises while the log does not
   /// answer, and while there is more than can be applied.
   std::chrono::milliseconds behind{0};
+  /// It has taken over by itself (StandbyOptions::take_over_after), and follows no more: open the
+  /// pool for writing (Standby::promote). Who waits too long is taken over from in turn.
+  bool took_over = false;
   std::string problem = {};  ///< why the last attempt failed; empty: it did not
 };
 

@@ -95,6 +95,7 @@ Status Stream::pass(const Message& message, Frame& frame, const OnFrame& f) {
       return strange(message.sequence, "piece " + std::to_string(h.part) + " after " +
                                            std::to_string(parts_read_) + " pieces");
     parts_.insert(parts_.end(), frame.payload, frame.payload + h.payload_bytes);
+    beat_ms_ = h.beat_ms;
     if (parts_read_ == 0) before_parts_ = place_;
     ++parts_read_;
     place_ = after;
@@ -118,6 +119,7 @@ Status Stream::pass(const Message& message, Frame& frame, const OnFrame& f) {
   parts_.clear();
   parts_read_ = 0;
   place_ = after;
+  beat_ms_ = h.beat_ms;
   return {};
 }
 
@@ -144,6 +146,7 @@ Status Stream::see_place() {
   // mutant: stream-sees-its-place
   if (h.term >= place_.term && h.chain != place_.end.chain)
     return strange(message.sequence, "another frame than was there");
+  if (h.chain == place_.end.chain) beat_ms_ = h.beat_ms;
   seen_ = true;
   return {};
 }
@@ -169,13 +172,19 @@ Status Stream::read(const OnFrame& f) {
   }
 }
 
-Result<Stream::Claim> Stream::claim(std::string_view about, const OnFrame& f) {
+Result<Stream::Claim> Stream::claim(std::string_view about, const OnFrame& f,
+                                    std::uint64_t instead_of) {
   primary_ = false;
   // An append of before may still arrive: then it is read, or refused.
   message_.clear();
   if (Status s = learn_most(); !s.ok()) return s;
   // mutant: stream-claim-reads
   if (Status s = read(f); !s.ok()) return s;
+  // mutant: stream-claim-in-place
+  if (instead_of != 0 && place_.term != instead_of) {
+    why_ = failure(Code::deposed, log_->name(), "term " + std::to_string(place_.term));
+    return Claim::lost;
+  }
   header_ = {};
   header_.kind = FrameKind::term;
   header_.term = place_.term + 1;
@@ -210,6 +219,7 @@ void Stream::make_message() {
   backup::FrameHeader h = header_;
   std::memcpy(h.uuid, uuid_, sizeof uuid_);
   h.sequence = place_.sequence + 1;
+  h.beat_ms = own_beat_ms_;
   piece_ = payload_.size() - passed_;
   if (piece_ > most_) {
     piece_ = most_;

@@ -28,6 +28,7 @@
 // Thread safety: an object belongs to one thread at a time.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -76,7 +77,9 @@ class Stream {
   /// STREAM-3: reads to the end and appends a TERM frame with the text `about` (who, where, why;
   /// for people). Nothing of an earlier append is under way for this object afterwards. Errors:
   /// those of read().
-  Result<Claim> claim(std::string_view about, const OnFrame& f);
+  /// `instead_of`: claims only in place of that term; `lost` where the log has a later one. 0: of
+  /// whatever term.
+  Result<Claim> claim(std::string_view about, const OnFrame& f, std::uint64_t instead_of = 0);
 
   /// What is known of a frame.
   enum class State : std::uint8_t {
@@ -102,6 +105,12 @@ class Stream {
   [[nodiscard]] const StreamPlace& resume_place() const noexcept {
     return parts_read_ == 0 ? place_ : before_parts_;
   }
+  /// What every frame says that this object makes from now on: FrameHeader::beat_ms.
+  void say_beat(std::chrono::milliseconds every) noexcept {
+    own_beat_ms_ = static_cast<std::uint16_t>(every.count());
+  }
+  /// What the last frame that counted says; 0 before one was read.
+  [[nodiscard]] std::uint16_t beat_ms() const noexcept { return beat_ms_; }
   [[nodiscard]] bool primary() const noexcept { return primary_; }
   [[nodiscard]] bool under_way() const noexcept { return !message_.empty(); }
   [[nodiscard]] const Status& why() const noexcept { return why_; }
@@ -126,6 +135,7 @@ class Stream {
   StreamPlace place_;
   bool primary_ = false, seen_ = false;  // seen: the log has at the place what it says
   std::uint64_t voids_ = 0;
+  std::uint16_t own_beat_ms_ = 0, beat_ms_ = 0;
 
   // The frame that is under way, how much of it is in the log, and the message that is next.
   backup::FrameHeader header_{};

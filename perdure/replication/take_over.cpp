@@ -76,6 +76,7 @@ Status Primary::take_over(pool::OpenPool& file) {
                    "let the log's servers take larger messages, or make a pool with a smaller log");
   claims_ = Claims(path_, words);
   stream_.emplace(service_, h.uuid, place_of(words));
+  stream_->say_beat(options_.beat_every);
   if (Status s = claim(); !s.ok()) return s;
   return append_rest();
 }

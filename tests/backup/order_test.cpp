@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "perdure/backup/archive.hpp"
+#include "perdure/engine/stat_page.hpp"
 #include "perdure/log/record_writer.hpp"
 #include "perdure/log/ring.hpp"
 #include "tests/backup/failing_store.hpp"
@@ -44,6 +45,7 @@ class TestLog final : public engine::FollowedLog {
   [[nodiscard]] std::uint64_t followable_id() const noexcept override { return durable; }
   [[nodiscard]] std::uint32_t refuses() const noexcept override { return 0; }
   void depose(const Status&) noexcept override {}
+  [[nodiscard]] engine::StatWriter& page() noexcept override { return page_; }
   [[nodiscard]] log::LogCursor cursor() const override {
     log::LogCursor result;
     for (const log::Ring& ring : rings_) result.add(ring, ring.head());
@@ -54,6 +56,7 @@ class TestLog final : public engine::FollowedLog {
  private:
   log::Ring rings_[2];
   log::RecordWriter writers_[2];
+  engine::StatWriter page_{{}, "", "none"};
 };
 
 class ArchiveOrder : public ::testing::Test {

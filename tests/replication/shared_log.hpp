@@ -26,10 +26,12 @@ class SharedLog final : public LogService {
 
   AppendAnswer append(std::uint64_t at, const void* bytes, std::uint64_t n) override {
     if (off) return {Append::unknown, gone()};
+    if (before) before(at);
     const std::lock_guard lock(*mutex_);
     const AppendAnswer answer = log_->append(at, bytes, n);
     if (throws.exchange(false)) throw std::bad_alloc();
     if (answer.outcome == Append::done && after) after(at);
+    if (unanswered.exchange(false)) return {Append::unknown, gone()};
     return answer;
   }
   Result<std::vector<Message>> read(std::uint64_t from, std::uint64_t bytes) override {
@@ -53,9 +55,11 @@ class SharedLog final : public LogService {
   }
   [[nodiscard]] const std::string& name() const noexcept override { return log_->name(); }
 
-  std::atomic<bool> throws{false};                    ///< the next append does, when it is done
-  std::atomic<bool> off{false};                       ///< nothing is answered, and nothing arrives
-  std::function<void(std::uint64_t sequence)> after;  ///< called when a message was appended
+  std::atomic<bool> throws{false};                     ///< the next append does, when it is done
+  std::atomic<bool> off{false};                        ///< nothing is answered, and nothing arrives
+  std::atomic<bool> unanswered{false};                 ///< the next append has no answer
+  std::function<void(std::uint64_t sequence)> before;  ///< called before a message is appended
+  std::function<void(std::uint64_t sequence)> after;   ///< called when one was
 
  private:
   [[nodiscard]] Status gone() const {

@@ -12,9 +12,9 @@
 
 #include "perdure/log/record.hpp"
 #include "perdure/replication/store_log.hpp"
+#include "tests/backup/failing_store.hpp"
+#include "tests/replication/copies.hpp"
 #include "tests/replication/other_process.hpp"
-#include "tests/replication/shared_log.hpp"
-#include "tests/replication/simulated_log.hpp"
 
 namespace perdure::replication::test {
 namespace {
@@ -25,7 +25,6 @@ using perdure::test::Contents;
 using perdure::test::contents;
 using perdure::test::Program;
 using pool::testing::Scratch;
-using ReplicatedPool = perdure::test::AnyPool<BackedUp>;
 
 // The contents of a pool that no process has open, and that is sound.
 Contents closed_contents(const std::string& path, const char* medium) {
@@ -281,60 +280,6 @@ TEST_P(StandbyOf, ArchivesWhatItApplies) {
 
 // ---- what must not be applied -------------------------------------------------------------------
 
-struct Copies {
-  Copies() {
-    std::filesystem::create_directory(scratch.path("backups"));
-    auto pool = ReplicatedPool::open(scratch.path(), options());
-    std::memcpy(uuid, pool.header().uuid, sizeof uuid);
-    program.step(pool);
-    (void)pool.backup(scratch.path("backups"));
-  }
-  [[nodiscard]] Options options() const {
-    Options o;
-    o.medium = "emulated";
-    o.creation.log_size = 1 << 20;
-    o.creation.max_size = 256 << 20;
-    o.replicate = standby().replicate;
-    return o;
-  }
-  [[nodiscard]] StandbyOptions standby() const {
-    StandbyOptions o;
-    o.medium = "emulated";
-    o.replicate.service = shared;
-    o.replicate.name = "a test";
-    o.replicate.patience = 20s;
-    o.replicate.close_patience = 20s;
-    o.backups = scratch.path("backups");
-    return o;
-  }
-  [[nodiscard]] std::unique_ptr<replication::StandbyCopy> follow() const {
-    return replication::StandbyCopy::open(scratch.path("copy"), standby()).value();
-  }
-  // Another copy, of which only the frames are seen.
-  [[nodiscard]] Stream other() const {
-    Stream stream(std::make_shared<SharedLog>(shared.get()), uuid, {});
-    const auto ignore = [](const backup::Frame&, const StreamPlace&) { return Status(); };
-    EXPECT_EQ(stream.claim("0123456789abcdef the other one", ignore).value(),
-              Stream::Claim::primary);
-    return stream;
-  }
-  // Appends a transaction of it.
-  static void append(Stream& stream, std::vector<std::uint64_t> entries) {
-    backup::FrameHeader h{};
-    h.kind = backup::FrameKind::group;
-    h.last = stream.place().end.last + 1;
-    h.transactions = 1;
-    entries.push_back(log::entry_key(log::EntryKind::end, 0, 0));
-    entries.push_back(h.last);
-    EXPECT_EQ(stream.append(h, entries.data(), entries.size() * 8).value(), Stream::State::in_log);
-  }
-  const Scratch scratch;
-  const std::shared_ptr<SimulatedLog> log = std::make_shared<SimulatedLog>(1);
-  const std::shared_ptr<SharedLog> shared = std::make_shared<SharedLog>(log);
-  std::uint8_t uuid[16];
-  Program program{5};
-};
-
 TEST(Standby, NamesWhatItCannotHave) {
   const std::vector<std::vector<std::uint64_t>> strange{
       {log::entry_key(log::EntryKind::words, std::uint64_t{1} << 40, 1), 7},
@@ -434,6 +379,34 @@ TEST(Standby, WithoutAnswersItIsBehindAndGoesOn) {
   two.shared->off = false;
   EXPECT_TRUE(copy->catch_up(20s).ok());
   EXPECT_EQ(copy->status().problem, "");
+}
+
+TEST(Standby, EndsWhileItWaitsForItsArchive) {
+  Copies two;
+  const auto store = std::make_shared<perdure::test::FailingStore>(two.scratch.path("archive"));
+  StandbyOptions o = two.standby();
+  o.archive.store = store;
+  auto copy = two.follow(o);
+  copy->catch_up(20s).or_throw();
+  store->fails = true;
+  {
+    auto pool = ReplicatedPool::open(two.scratch.path(), two.options());
+    for (int i = 0; i < 40; ++i)  // the copy's log has 1 MiB
+      pool.update(shipped, [&](auto& tx, BackedUp& r) {
+        r.sorted.put(tx, 1000, std::string(100'000, static_cast<char>('a' + i % 26)));
+      });
+  }
+  const std::uint64_t end = two.shared->ends().value().last;
+  EXPECT_EQ(copy->catch_up(2s).code(), Code::unavailable);
+  EXPECT_LT(copy->status().sequence, end);
+  const std::uint64_t id = copy->status().id;
+  EXPECT_FALSE(copy->close().ok());
+  copy.reset();
+  store->fails = false;
+  copy = two.follow(o);
+  copy->catch_up(20s).or_throw();
+  EXPECT_GT(copy->status().id, id);
+  EXPECT_TRUE(copy->close().ok());
 }
 
 TEST(Standby, OfALogThatWasTrimmedSaysSo) {

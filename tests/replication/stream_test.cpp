@@ -20,8 +20,8 @@ struct Reader {
   explicit Reader(std::shared_ptr<LogService> log, const StreamPlace& place = {})
       : stream(std::move(log), pool_uuid, place) {}
   Status read() { return stream.read(on_frame()); }
-  Claim claim(std::string_view about = "a test") {
-    auto claimed = stream.claim(about, on_frame());
+  Claim claim(std::string_view about = "a test", std::uint64_t instead_of = 0) {
+    auto claimed = stream.claim(about, on_frame(), instead_of);
     EXPECT_TRUE(claimed.ok()) << claimed.status().message();
     return claimed.ok() ? *claimed : Claim::unknown;
   }
@@ -118,6 +118,36 @@ TEST(Stream, OfTwoClaimsOneWins) {
 }
 
 // What a deposed writer without STREAM-1 could have left: a frame of an older term behind a TERM.
+// A standby that takes over by itself does not depose another one that was faster.
+TEST(Stream, AClaimMayBeInPlaceOfOneTermOnly) {
+  const auto log = std::make_shared<SimulatedLog>(1);
+  Reader first(log), second(log), third(log);
+  ASSERT_EQ(first.claim(), Claim::primary);
+  ASSERT_EQ(second.claim("the second", 1), Claim::primary);
+  EXPECT_EQ(third.claim("the third", 1), Claim::lost);
+  EXPECT_EQ(third.stream.place().term, 2U) << "it has read all";
+  EXPECT_EQ(second.append(1).value(), State::in_log);
+  EXPECT_EQ(third.claim("the third", 2), Claim::primary);
+}
+
+// What frames say of their writer's signs is known to who has read the last one, also before.
+TEST(Stream, AReaderKnowsHowOftenTheWriterGivesASign) {
+  const auto log = std::make_shared<SimulatedLog>(1);
+  Reader writer(log), reader(log);
+  writer.stream.say_beat(std::chrono::milliseconds(700));
+  ASSERT_EQ(writer.claim(), Claim::primary);
+  EXPECT_EQ(reader.stream.beat_ms(), 0U);
+  EXPECT_TRUE(reader.read().ok());
+  EXPECT_EQ(reader.stream.beat_ms(), 700U);
+  writer.stream.say_beat(std::chrono::milliseconds(9));
+  ASSERT_EQ(writer.append(1).value(), State::in_log);
+  EXPECT_TRUE(reader.read().ok());
+  EXPECT_EQ(reader.stream.beat_ms(), 9U);
+  Reader again(log, reader.stream.place());
+  EXPECT_TRUE(again.read().ok());
+  EXPECT_EQ(again.stream.beat_ms(), 9U);
+}
+
 TEST(Stream, AFrameOfAnOlderTermIsVoid) {
   const auto log = std::make_shared<SimulatedLog>(1);
   Reader first(log), second(log), third(log);

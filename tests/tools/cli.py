@@ -18,7 +18,7 @@ FOREIGN = os.environ.get("PERDURE_FOREIGN")  # makes pools with another root typ
 COMMANDS = [
     "load", "export", "get", "put", "del", "scan", "schema", "dump", "info", "check", "recover",
     "scrub", "compact", "backup", "restore", "verify", "prune", "replicate", "standby",
-    "promote", "follow", "log", "doctor", "stat", "advise", "sqlite"
+    "promote", "follow", "log", "doctor", "stat", "lag", "advise", "sqlite"
 ]
 
 

@@ -96,8 +96,12 @@ class Backups(Case):
         source = self.write("t.tsv", b"".join(b"k%05d\t%d\n" % (i, i) for i in range(20000)))
         self.kill_a_load(500, self.pool, source, "--archive", self.backups)
         self.ok("load", self.pool, source, "--archive", self.backups, "--backups", "2")
-        found = self.ok_json("verify", self.backups, "--restore")
+        written = self.path("verify.prom")
+        found = self.ok_json("verify", self.backups, "--restore", "--prometheus", written)
         self.assertTrue(found["ok"])
+        with open(written, encoding="utf-8") as file:
+            self.assertIn("perdure_verified_id{backups=\"" + self.backups + "\"} " +
+                          str(found["restored"]["id"]), file.read())
         self.assertEqual(len(found["runs"]), 1)
         self.assertGreaterEqual(len(found["backups"]), 2)
         with open(source, "rb") as file:
@@ -126,9 +130,12 @@ class Backups(Case):
             byte = file.read(1)
             file.seek(20)
             file.write(bytes([byte[0] ^ 1]))
-        status, out, err = perdure("verify", self.backups, "--restore", "--json")
+        written = self.path("verify.prom")
+        status, out, err = perdure("verify", self.backups, "--restore", "--json", "--prometheus",
+                                   written)
         self.assertEqual(status, 1, err)
         self.assertIn(os.path.basename(chunks[0]), err)
+        self.assertFalse(os.path.exists(written))
         self.assertFalse(json.loads(out)["backups"][0]["whole"])
         self.fails(3, "restore", self.backups, self.new, has=[os.path.basename(chunks[0])])
         self.assertFalse(os.path.exists(self.new))

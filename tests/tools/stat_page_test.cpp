@@ -5,6 +5,7 @@
 #include "perdure/engine/stat_page.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,21 +28,26 @@ class StatPageTest : public testing::Test {
       uuid_[i] = static_cast<std::uint8_t>(static_cast<unsigned>(::getpid()) >> (i % 4 * 8) ^ i);
     std::ofstream(path_) << "pool";
     std::ofstream(copy_) << "pool";
+    struct stat copy = {};
+    ::stat(copy_.c_str(), &copy);
+    of_copy_ = "/dev/shm" + stat_page_name(uuid_, copy.st_ino);
   }
   ~StatPageTest() override {
     std::remove(path_.c_str());
     std::remove(copy_.c_str());
     std::remove(("/dev/shm" + stat_page_name(uuid_)).c_str());
+    std::remove(of_copy_.c_str());
   }
   std::uint8_t uuid_[16];
   std::string path_ = testing::TempDir() + "stat-" + std::to_string(::getpid()),
-              copy_ = path_ + "-copy";
+              copy_ = path_ + "-copy", of_copy_;
 };
 
 TEST_F(StatPageTest, NameIsTheUuid) {
   const std::uint8_t uuid[16] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
                                  0,    1,    2,    3,    4,    5,    6,    0xff};
   EXPECT_EQ(stat_page_name(uuid), "/perdure-01234567-89ab-cdef-0001-0203040506ff");
+  EXPECT_EQ(stat_page_name(uuid, 0x1f2), "/perdure-01234567-89ab-cdef-0001-0203040506ff-1f2");
 }
 
 TEST_F(StatPageTest, ReaderSeesWhatTheOwnerStoresUntilItEnds) {
@@ -117,15 +123,26 @@ TEST_F(StatPageTest, OldPagesOfKilledOwnersAreSwept) {
   std::remove(("/dev/shm" + stat_page_name(other)).c_str());
 }
 
-TEST_F(StatPageTest, AByteCopyOpenElsewhereGetsPrivateMemory) {
+// A standby on the primary's machine, or a byte copy.
+TEST_F(StatPageTest, AFurtherCopyHasAPageOfItsOwn) {
   StatWriter first(uuid_, path_, "shadow");
   if (!first.shared()) GTEST_SKIP() << first.why();
-  StatWriter second(uuid_, copy_, "shadow");
-  EXPECT_FALSE(second.shared());
-  EXPECT_NE(second.why().find("same uuid"), std::string::npos) << second.why();
-  second.page().transactions.commits.store(1);
-  second.touch();
-  EXPECT_EQ(first.page().transactions.commits.load(), 0U);
+  EXPECT_EQ(StatReader::open(uuid_, copy_).code(), Code::not_found) << "that of the first one";
+  {
+    StatWriter second(uuid_, copy_, "shadow");
+    EXPECT_TRUE(second.shared()) << second.why();
+    second.page().transactions.commits.store(1);
+    EXPECT_EQ(first.page().transactions.commits.load(), 0U);
+    const auto commits = [&](const std::string& path) {
+      return StatReader::open(uuid_, path)->section<TransactionCounters>()->commits.load();
+    };
+    EXPECT_EQ(commits(path_), 0U);
+    EXPECT_EQ(commits(copy_), 1U);
+    const StatWriter third(uuid_, path_, "shadow");
+    EXPECT_FALSE(third.shared());
+    EXPECT_NE(third.why().find("has this pool open"), std::string::npos) << third.why();
+  }
+  EXPECT_EQ(StatReader::open(uuid_, copy_).code(), Code::not_found);
 }
 
 TEST_F(StatPageTest, ForeignFilesAreRefusedAndReplaced) {

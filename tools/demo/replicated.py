@@ -23,7 +23,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -33,63 +32,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from demo import (CannotRun, Failure, Loader, add_common_options, input_of,  # noqa: E402
                   median, run_demo, run_json, say, verify)
-
-
-def free_ports(count):
-    """Ports that nobody listens on now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
-class Servers:
-    """Three NATS servers, one cluster."""
-
-    def __init__(self, program, folder):
-        self.program, self.folder = program, folder
-        self.ports = free_ports(6)
-        self.processes = [None] * 3
-        routes = ", ".join(f"nats-route://127.0.0.1:{port}" for port in self.ports[3:])
-        for i in range(3):
-            os.makedirs(os.path.join(folder, f"server{i}"))
-            with open(self._config(i), "w", encoding="utf-8") as out:
-                out.write(f"""
-server_name: server{i}
-listen: 127.0.0.1:{self.ports[i]}
-jetstream {{ store_dir: "{folder}/server{i}", sync_interval: always, max_file: 4G }}
-cluster {{ name: demo, listen: 127.0.0.1:{self.ports[3 + i]}, routes: [ {routes} ] }}
-accounts {{ app: {{ jetstream: enabled, users: [ {{ user: app, password: app }} ] }}
-  $SYS: {{ users: [ {{ user: system, password: secret }} ] }} }}
-no_auth_user: app
-""")
-            self.start(i)
-
-    def _config(self, i):
-        return os.path.join(self.folder, f"server{i}", "config")
-
-    def start(self, i):
-        if self.processes[i] is None:
-            with open(self._config(i) + ".log", "ab") as out:
-                self.processes[i] = subprocess.Popen([self.program, "-c", self._config(i)],
-                                                     stdout=out, stderr=out)
-
-    def kill(self, i):
-        if self.processes[i] is not None:
-            self.processes[i].kill()
-            self.processes[i].wait()
-            self.processes[i] = None
-
-    def log(self, stream):
-        hosts = ",".join(f"127.0.0.1:{port}" for port in self.ports[:3])
-        return f"nats://{hosts}/{stream}?replicas=3&patience_ms=2000&system=system:secret"
-
-    def end(self):
-        for i in range(3):
-            self.kill(i)
+from nats_servers import Servers  # noqa: E402
 
 
 class Standby:
@@ -159,7 +102,7 @@ class Demo:
         self.standbys, self.curve, self.behind, self.failovers = {}, [], [], []
         self.remade = 0
         self.loader, self.primary, self.server_down = None, "a", None
-        self.servers = Servers(options.nats_server, os.path.join(folder, "servers"))
+        self.servers = Servers(options.nats_server, os.path.join(folder, "servers"), 3)
         self.log = self.servers.log("demo")
 
     def path(self, copy):

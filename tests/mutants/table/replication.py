@@ -150,4 +150,29 @@ REPLICATION = (
         {"replica-counts-no-blocks": leave_out()},
         by="standby",
     ),
+    Mutant(
+        "a standby that is to end does not wait for its archive",
+        {"replica-waits-on": never()},
+        by="standby",
+    ),
+    Mutant(
+        "a claim in place of one term deposes no later one",
+        {"stream-claim-in-place": never()},
+        by="stream",
+    ),
+    Mutant(
+        "a standby that was slower follows the one that has taken over",
+        {"claim-in-place": never()},
+        by="take_over",
+    ),
+    Mutant(
+        "a log that does not answer is no silent primary",
+        {"silence-of-the-log": leave_out()},
+        by="take_over",
+    ),
+    Mutant(
+        "a primary that gives no signs is not taken over from",
+        {"silence-needs-beats": never()},
+        by="take_over",
+    ),
 )
