@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <sstream>
 
@@ -34,6 +35,13 @@ struct Api {
   Code (*header_set)(void* message, const char* key, const char* value) = nullptr;
   Code (*header_get)(void* message, const char* key, const char** value) = nullptr;
   Code (*request)(void** answer, void* connection, void* message, std::int64_t ms) = nullptr;
+  Code (*inbox_create)(char** inbox) = nullptr;
+  void (*inbox_destroy)(char* inbox) = nullptr;
+  Code (*subscribe)(void** subscription, void* connection, const char* subject) = nullptr;
+  void (*subscription_destroy)(void* subscription) = nullptr;
+  Code (*publish_request)(void* connection, const char* subject, const char* reply,
+                          const void* data, int n) = nullptr;
+  Code (*next_message)(void** message, void* subscription, std::int64_t ms) = nullptr;
   const char* (*data)(const void* message) = nullptr;
   int (*length)(const void* message) = nullptr;
   const char* (*text)(Code code) = nullptr;
@@ -74,6 +82,12 @@ struct Api {
     find(header_set, "natsMsgHeader_Set");
     find(header_get, "natsMsgHeader_Get");
     find(request, "natsConnection_RequestMsg");
+    find(inbox_create, "natsInbox_Create");
+    find(inbox_destroy, "natsInbox_Destroy");
+    find(subscribe, "natsConnection_SubscribeSync");
+    find(subscription_destroy, "natsSubscription_Destroy");
+    find(publish_request, "natsConnection_PublishRequest");
+    find(next_message, "natsSubscription_NextMsg");
     find(data, "natsMsg_GetData");
     find(length, "natsMsg_GetDataLength");
     find(text, "natsStatus_GetText");
@@ -86,6 +100,18 @@ const Api& api() {
 }
 
 using Owned = std::unique_ptr<void, void (*)(void*)>;
+
+Client::Answer answer_of(void* message) {
+  const Api& a = api();
+  Client::Answer answer;
+  if (const int length = a.length(message); length > 0)
+    answer.data.assign(a.data(message), static_cast<std::size_t>(length));
+  const char* value = nullptr;
+  if (a.header_get(message, "Status", &value) == 0 && value != nullptr) answer.status = value;
+  if (a.header_get(message, "Nats-Sequence", &value) == 0 && value != nullptr)
+    answer.sequence = std::strtoull(value, nullptr, 10);
+  return answer;
+}
 
 }  // namespace
 
@@ -143,13 +169,14 @@ Result<std::shared_ptr<Client>> Client::connect(const std::string& servers,
   return std::shared_ptr<Client>(new Client(std::move(connection)));
 }
 
+Status Client::failed(const std::string& subject, int code) const {
+  return failure(Code::io, connection_->servers, subject + ": " + api().text(code),
+                 "an answer within " + std::to_string(connection_->patience.count()) + " ms", {});
+}
+
 Result<Client::Answer> Client::request(const std::string& subject, const void* bytes,
                                        std::uint64_t n, const Headers& headers) {
   const Api& a = api();
-  const auto failed = [&](Api::Code code) {
-    return failure(Code::io, connection_->servers, subject + ": " + a.text(code),
-                   "an answer within " + std::to_string(connection_->patience.count()) + " ms", {});
-  };
   if (n > static_cast<std::uint64_t>(std::numeric_limits<int>::max()))
     return failure(Code::too_big, connection_->servers,
                    "a message of " + std::to_string(n) + " bytes",
@@ -160,17 +187,33 @@ Result<Client::Answer> Client::request(const std::string& subject, const void* b
   const Owned message(made, a.message_destroy);
   for (const auto& [key, value] : headers)
     if (code == 0) code = a.header_set(made, key.c_str(), value.c_str());
-  if (code != 0) return failed(code);
+  if (code != 0) return failed(subject, code);
   void* answered = nullptr;
   code = a.request(&answered, connection_->connection.get(), made, connection_->patience.count());
   const Owned reply(answered, a.message_destroy);
-  if (code != 0) return failed(code);
-  Answer answer;
-  if (const int length = a.length(answered); length > 0)
-    answer.data.assign(a.data(answered), static_cast<std::size_t>(length));
-  const char* status = nullptr;
-  if (a.header_get(answered, "Status", &status) == 0 && status != nullptr) answer.status = status;
-  return answer;
+  if (code != 0) return failed(subject, code);
+  return answer_of(answered);
+}
+
+Status Client::request_each(const std::string& subject, const void* bytes, std::uint64_t n,
+                            const std::function<bool(Answer&&)>& f) {
+  const Api& a = api();
+  void* const connection = connection_->connection.get();
+  char* name = nullptr;
+  Api::Code code = a.inbox_create(&name);
+  const std::unique_ptr<char, void (*)(char*)> inbox(name, a.inbox_destroy);
+  void* made = nullptr;
+  if (code == 0) code = a.subscribe(&made, connection, name);
+  const Owned subscription(made, a.subscription_destroy);
+  if (code == 0)
+    code = a.publish_request(connection, subject.c_str(), name, bytes, static_cast<int>(n));
+  while (code == 0) {
+    void* next = nullptr;
+    code = a.next_message(&next, made, connection_->patience.count());
+    const Owned message(next, a.message_destroy);
+    if (code == 0 && !f(answer_of(next))) return {};
+  }
+  return failed(subject, code);
 }
 
 std::uint64_t Client::largest() const {

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,18 +32,24 @@ class Client {
 
   struct Answer {
     std::string data;
-    std::string status;  ///< the header of that name; empty: none
+    std::string status;          ///< the header of that name; empty: none
+    std::uint64_t sequence = 0;  ///< the header Nats-Sequence: of a stream's message; 0: none
   };
   using Headers = std::vector<std::pair<std::string, std::string>>;
   /// Sends a message and waits for its answer. `io` where there is none: the message may have
   /// arrived, or may yet.
   Result<Answer> request(const std::string& subject, const void* bytes, std::uint64_t n,
                          const Headers& headers = {});
+  /// Sends a message that has several answers, and calls f for each, until it returns false. `io`
+  /// where the next one does not come.
+  Status request_each(const std::string& subject, const void* bytes, std::uint64_t n,
+                      const std::function<bool(Answer&&)>& f);
   /// The largest message that the server takes, in bytes.
   [[nodiscard]] std::uint64_t largest() const;
 
  private:
   struct Connection;
+  [[nodiscard]] Status failed(const std::string& subject, int code) const;
   explicit Client(std::unique_ptr<Connection> connection);
   const std::unique_ptr<Connection> connection_;
 };

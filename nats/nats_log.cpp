@@ -137,14 +137,13 @@ class NatsLog final : public LogService {
     const auto give_up = std::chrono::steady_clock::now() + patience_;
     std::vector<Message> messages;
     for (;;) {
-      for (std::uint64_t size = 0, at = from; messages.empty() || size < bytes; ++at) {
-        auto one = get(at);
-        if (one.code() == Code::not_found) break;
-        if (!one) return one.status();
-        size += one->bytes.size();
-        messages.push_back(std::move(*one));
+      auto first = get(from);
+      if (first.ok()) {
+        messages.push_back(std::move(*first));
+        read_on(messages, bytes);
+        return messages;
       }
-      if (!messages.empty()) return messages;
+      if (first.code() != Code::not_found) return first.status();
       auto all = ends();
       if (!all) return all.status();
       auto end = replication::at_end(*all, from, name_);
@@ -239,6 +238,26 @@ class NatsLog final : public LogService {
       return failure(Code::io, name_, "an answer with status " + answer->status, {}, {});
     const auto* const first = reinterpret_cast<const std::byte*>(answer->data.data());
     return Message{sequence, {first, first + answer->data.size()}};
+  }
+
+  // Adds those behind the last one, until there are so many bytes or no more: one request, which the
+  // server answers with one message after the other and a status at their end. What does not come is
+  // read later.
+  void read_on(std::vector<Message>& messages, std::uint64_t bytes) {
+    constexpr std::uint64_t most = 1000;  // libnats holds more
+    std::uint64_t size = messages.back().bytes.size();
+    if (size >= bytes) return;
+    const std::string text =
+        Json{{"seq", messages.back().sequence + 1}, {"batch", most}, {"max_bytes", bytes - size}}
+            .dump();
+    (void)client_->request_each(
+        "$JS.API.DIRECT.GET." + stream_, text.data(), text.size(), [&](Client::Answer&& answer) {
+          if (!answer.status.empty() || answer.sequence != messages.back().sequence + 1)
+            return false;
+          const auto* const first = reinterpret_cast<const std::byte*>(answer.data.data());
+          messages.push_back({answer.sequence, {first, first + answer.data.size()}});
+          return true;
+        });
   }
 
   const std::shared_ptr<Client> client_;

@@ -76,6 +76,39 @@ TEST(NatsLog, MessagesAreAppendedAtTheEndReadAndTrimmed) {
   EXPECT_EQ(append(*log, 3, "old"), Append::refused);
 }
 
+// A standby has to read faster than many small messages are appended.
+TEST(NatsLog, ManyMessagesAreReadByFewRequests) {
+  Servers servers(1);
+  const auto log = open({servers.urls(), "many"});
+  ASSERT_NE(log, nullptr);
+  constexpr std::uint64_t all = 2500;
+  for (std::uint64_t n = 1; n <= all; ++n)
+    ASSERT_EQ(append(*log, n, std::to_string(n)), Append::done);
+  std::uint64_t reads = 0;
+  for (std::uint64_t next = 1; next <= all; ++reads) {
+    const auto some = log->read(next, 4 << 20);
+    ASSERT_TRUE(some.ok()) << some.status().message();
+    ASSERT_FALSE(some->empty());
+    for (const replication::Message& m : *some) {
+      ASSERT_EQ(m.sequence, next++);
+      ASSERT_EQ(std::string(reinterpret_cast<const char*>(m.bytes.data()), m.bytes.size()),
+                std::to_string(m.sequence));
+    }
+  }
+  EXPECT_LE(reads, 4U);
+  const auto part = log->read(all - 10, 1000);
+  ASSERT_TRUE(part.ok()) << part.status().message();
+  EXPECT_EQ(part->size(), 11U);
+  // As many as have the bytes, or some fewer: the server counts more than the messages' own.
+  for (std::uint64_t n = all + 1; n <= all + 20; ++n)
+    ASSERT_EQ(append(*log, n, std::string(1000, 'x')), Append::done);
+  const auto limited = log->read(all + 1, 10'000);
+  ASSERT_TRUE(limited.ok()) << limited.status().message();
+  EXPECT_GE(limited->size(), 2U);
+  EXPECT_LE(limited->size(), 11U);
+  EXPECT_TRUE(log->read(all + 21, 1000)->empty());
+}
+
 TEST(NatsLog, WhatIsNotAsItMustBeIsNamed) {
   Servers servers(1);
   ASSERT_NE(open({servers.urls(), "shop"}), nullptr);
