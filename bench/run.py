@@ -14,17 +14,21 @@ import tempfile
 import time
 from pathlib import Path
 
-from report import apps, compare, latency_plot, machine, micro, plot, readers, systems, workloads
+from report import (apps, compare, latency_plot, machine, micro, plot, readers, replicated, systems,
+                    workloads)
 from report import file as file_bench
 from report.driver import Failed
 
 IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
 # The reports with aims of their own; compare makes all others.
-REPORTS = {"micro": micro, "file": file_bench, "apps": apps, "readers": readers}
+REPORTS = {
+    "micro": micro, "file": file_bench, "apps": apps, "readers": readers, "replicated": replicated
+}
 #            seconds, warm-up, of --quick, threads
 USUAL = {
     "micro": (0.25, 0.05, 0.07, 0.02, [1, 2]), "file": (1.0, 0.1, 0.3, 0.05, [1, 2, 16]),
-    "apps": (1.0, 0.1, 0.3, 0.05, [1, 4]), "readers": (2.0, 0.0, 0.5, 0.0, [1]), "": (0.3, 0.05, 0.1, 0.02, [1])
+    "apps": (1.0, 0.1, 0.3, 0.05, [1, 4]), "readers": (2.0, 0.0, 0.5, 0.0, [1]),
+    "replicated": (2.0, 0.0, 0.3, 0.0, [1]), "": (0.3, 0.05, 0.1, 0.02, [1])
 }
 
 
@@ -66,12 +70,13 @@ def parser():
         "hardware's bound\n  file       puts on a real file system, beside SQLite, LMDB, RocksDB "
         "and Berkeley DB\n  apps       the three example programs, beside LMDB and SQLite: lines "
         "of code and throughput\n  "
-        "readers    a writer beside a process that reads or backs up, beside LMDB and SQLite\n\n"
+        "readers    a writer beside a process that reads or backs up, beside LMDB and SQLite\n"
+        "  replicated updates that wait for a quorum, beside bare appends; what shipping costs\n\n"
         "Tables go to standard output, progress to standard error; "
         "the JSON and the pictures are written into --out.\nSee bench/README.md for what is "
         "measured and how to read it.")
     p.add_argument("what", metavar="WHAT",
-                   help="list, micro, file, apps, readers, or workloads with commas between")
+                   help="list, micro, file, apps, readers, replicated, or workloads with commas between")
     p.add_argument(
         "--engine", "--systems", type=names, default=[], metavar="A,B", help=
         "only these: engines (shadow), systems whole (shadow/stm:async), peers (lmdb). Unless "
@@ -146,7 +151,8 @@ def arguments():
                 args.workloads += own.workloads if own else [name] * bool(
                     workloads.structure_of(name))
             except ValueError as error:
-                raise Failed(f"{error} (or list, micro, file, apps, readers)") from None
+                raise Failed(f"{error} (or list, micro, file, apps, readers, "
+                             "replicated)") from None
     if args.kind == "micro" and args.latency:
         raise Failed(
             "found --latency with micro, which measures rates; expected workloads, such as "
@@ -156,7 +162,7 @@ def arguments():
     if args.kind == "apps":
         args.workloads, args.engine = apps.WORKLOADS, args.engine or apps.SYSTEMS
         args.compare = args.compare or apps.BASE
-    if args.kind in ("file", "readers"):
+    if args.kind in ("file", "readers", "replicated"):
         args.medium = "file"
     args.medium = args.medium or ("file" if args.kind == "apps" else "emulated")
     seconds, warmup, quick, quick_warmup, threads = USUAL.get(args.kind, USUAL[""])
@@ -207,7 +213,7 @@ def write_report(args, data, report, facts):
         f"delays {args.delays}; {args.rounds} rounds of {args.seconds} s")
     drawn = {
         "micro": [plot.micro_pictures], "file": [plot.file_pictures, latency_plot.file_pictures],
-        "readers": []
+        "readers": [], "replicated": []
     }.get(args.kind, [compare.pictures, *[latency_plot.compare_pictures] * args.latency])
     try:
         for draw in drawn:

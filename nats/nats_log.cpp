@@ -146,11 +146,15 @@ class NatsLog final : public LogService {
       if (first.code() != Code::not_found) return first.status();
       auto all = ends();
       if (!all) return all.status();
-      auto end = replication::at_end(*all, from, name_);
-      if (!end) return end.status();
-      if (*end) return messages;
+      const auto end = replication::at_end(*all, from, name_);
+      const bool late = std::chrono::steady_clock::now() > give_up;
+      // A server that has just started may answer for the stream before it has caught up, with an
+      // end that was passed long ago. That the log has lost its end is certain when it stays so.
+      const bool forgot = end.code() == Code::not_found;
+      if (!end.ok() && (!forgot || late)) return end.status();
+      if (end.ok() && *end) return messages;
       // It has come since the first look, or a server that is behind answered that.
-      if (std::chrono::steady_clock::now() > give_up)
+      if (late)
         return failure(Code::io, name_, "no server that has message " + std::to_string(from), {},
                        {});
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -21,16 +21,10 @@ DESCRIBED = {
 }
 
 
-class Store:
-    """The program, with one store open."""
+class Program:
+    """A program that runs the cells that it is told, and answers in JSON."""
 
-    def __init__(self, args, name, folder):
-        command = [
-            args.build_dir / "bench" / "perdure_bench_readers", "--system", name, "--dir", folder,
-            "--seconds", args.seconds
-        ]
-        command += ["--rows", args.records] if args.records else []
-        command += ["--value-bytes", args.value_bytes] if args.value_bytes else []
+    def __init__(self, command):
         self._process = subprocess.Popen([str(part) for part in command], text=True,
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
@@ -51,6 +45,19 @@ class Store:
     def close(self):
         self._process.stdin.close()
         self._process.wait()
+
+
+class Store(Program):
+    """The program, with one store open."""
+
+    def __init__(self, args, name, folder):
+        command = [
+            args.build_dir / "bench" / "perdure_bench_readers", "--system", name, "--dir", folder,
+            "--seconds", args.seconds
+        ]
+        command += ["--rows", args.records] if args.records else []
+        command += ["--value-bytes", args.value_bytes] if args.value_bytes else []
+        super().__init__(command)
 
 
 def run(args, found, directory):

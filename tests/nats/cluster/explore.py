@@ -107,7 +107,10 @@ class Cluster:
         code, _, said = machine.run([self.perdure, "backup", machine.pool, self.backups])
         return code, said
 
-    def follows(self, machine):
+    @staticmethod
+    def follows(machine):
+        if not machine.alive():
+            raise Failure(f"the standby on {machine.name} has ended: {machine.last_words()}")
         return any(one.get("caught_up") for one in machine.said)
 
     def promote(self):
@@ -240,6 +243,7 @@ class Cluster:
                     raise Failure(f"{before.name} ended with {before.ended()}, expected deposed")
                 before.kill()
             self.swap()
+            before.remove_kept()
             before.begin_standby(False)
         elif victim is self.standby and not victim.alive():
             victim.begin_standby(False)

@@ -183,6 +183,16 @@ class PoolMachine(Machine):
             words += ["--take-over-after", "3", "--then", "exec " + then]
         self._begin(words)
 
+    def remove_kept(self):
+        """The files of copies that had diverged: somebody has looked at them."""
+        for name in os.listdir(self.folder):
+            if name.startswith("pool."):
+                os.remove(os.path.join(self.folder, name))
+
+    def last_words(self):
+        with open(self.errors, encoding="utf-8", errors="replace") as said:
+            return (said.read().splitlines() or ["nothing was said"])[-1]
+
     def opened(self):
         """Whether the program that writes the pool has opened it."""
         return any("open" in one for one in self.said)
