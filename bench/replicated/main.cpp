@@ -6,6 +6,7 @@
 // cell's name on standard input, its result as JSON on standard output.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <iostream>
 #include <map>
@@ -30,7 +31,7 @@ using perdure::replication::LogService;
 
 struct Words {
   static constexpr std::size_t count = 65'536;
-  perdure::p<std::uint64_t> word[count];
+  std::array<perdure::p<std::uint64_t>, count> word;
 };
 using WordPool = perdure::Pool<Words>;
 

@@ -122,18 +122,25 @@ no_auth_user: app
 
     def leader_of(self, stream):
         """The name of the server that leads the stream, as this one knows it; None: it does not."""
+        return (self.knows_of(stream).get("cluster") or {}).get("leader")
+
+    def last_of(self, stream):
+        """The last message that this server has."""
+        return (self.knows_of(stream).get("state") or {}).get("last_seq", 0)
+
+    def knows_of(self, stream):
         address = "http://{}:{}/jsz?accounts=true&streams=true".format(
             *self.network.listens(self.name, "monitor"))
         program = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=2)" \
                   ".read().decode())"
         code, text, _ = self.run([sys.executable, "-c", program, address])
         if code != 0:
-            return None
+            return {}
         for account in json.loads(text).get("account_details") or []:
             for one in account.get("stream_detail") or []:
                 if one["name"] == stream:
-                    return (one.get("cluster") or {}).get("leader")
-        return None
+                    return one
+        return {}
 
 
 class PoolMachine(Machine):
