@@ -59,9 +59,10 @@ class LogTap {
     }
     return Found::more;
   }
-  /// Bytes of the log that are not taken; 0 before start().
-  [[nodiscard]] std::uint64_t unread() noexcept {
-    cursor_.look();
+  /// Bytes of the log that are not taken, of what the last read() found; `now`: of what there is,
+  /// where nothing is read for a while. 0 before start().
+  [[nodiscard]] std::uint64_t unread(bool now) noexcept {
+    if (now) cursor_.look();
     return cursor_.ahead();
   }
   /// What was read up to `id` is copied durably.

@@ -198,12 +198,14 @@ Result<StatReader> StatReader::open(const std::uint8_t (&uuid)[16]) {
 
 Result<StatReader> StatReader::open(const std::uint8_t (&uuid)[16], const std::string& pool_path) {
   struct stat status = {};
-  if (::stat(pool_path.c_str(), &status) == 0)
-    if (auto own = open_page(stat_page_name(uuid, static_cast<std::uint64_t>(status.st_ino)));
-        own.ok() && own->belongs_to(pool_path) && own->alive())
-      return own;
+  if (::stat(pool_path.c_str(), &status) != 0) return system_failure(pool_path, "stat", errno);
+  // A page of its own is newer where its owner runs; a killed one may have left it.
+  auto own = open_page(stat_page_name(uuid, static_cast<std::uint64_t>(status.st_ino)));
+  const bool is_own = own.ok() && own->belongs_to(pool_path);
+  if (is_own && own->alive()) return own;
   auto first = open(uuid);
-  if (!first.ok() || first->belongs_to(pool_path)) return first;
+  if (first.ok() ? first->belongs_to(pool_path) : !is_own) return first;
+  if (is_own) return own;
   return failure(Code::not_found, pool_path,
                  "no counters: no program has this copy of the pool open for writing");
 }

@@ -300,7 +300,7 @@ void Primary::show(const std::string& problem) {
   shown_.term = stream_->place().term;
   shown_.sequence = stream_->place().sequence;
   shown_.problem = problem;
-  shown_.behind_bytes = entries_.bytes() + tap_.unread();
+  shown_.behind_bytes = entries_.bytes() + tap_.unread(stream_->under_way());
   show_counters();
 }
 
