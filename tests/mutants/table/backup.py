@@ -37,7 +37,7 @@ BACKUP = (
     ),
     Mutant(
         "the archive's floor follows the segment (ARCHIVE-2)",
-        {"archive-floor-after-segment": also_here("archive-floor-before-segment")},
+        {"archive-floor-before-segment": also_here("archive-floor-after-segment")},
         by="archive_order",
     ),
     Mutant(
