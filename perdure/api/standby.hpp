@@ -80,11 +80,11 @@ class Standby {
   void close() { try_close().or_throw(); }
 
   /// Makes this copy the primary: it claims a term with everything that the log has, unless it has
-  /// taken over already, and opens the pool for writing. The primary of before, should it still run, is deposed: it refuses work from
-  /// its next append on. `options.replicate` and `options.medium` are the standby's. Errors:
-  /// `unavailable` (the log does not answer within the patience; try `Pool<Root>::open()` with the
-  /// log, or a standby again), `deposed` (a third copy was faster), why it has ended, and those of
-  /// opening a pool.
+  /// taken over already, and opens the pool for writing. The primary of before, should it still
+  /// run, is deposed: it refuses work from its next append on. `options.replicate` and
+  /// `options.medium` are the standby's. Errors: `unavailable` (the log does not answer within the
+  /// patience; try `Pool<Root>::open()` with the log, or a standby again), `deposed` (a third copy
+  /// was faster), why it has ended, and those of opening a pool.
   [[nodiscard]] Result<Pool<Root>> try_promote(Options options = {}) && {
     pool_.reset();
     if (Status s = copy_->claim(); !s.ok()) return s;

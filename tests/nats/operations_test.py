@@ -135,7 +135,8 @@ class Operations(Case):
         restored = self.path("restored")
         self.ok("restore", self.backups, restored)
         self.assertEqual(self.ok("get", restored, "a"), b"1")
-        self.fails(3, "put", restored, "c", "3", *self.with_log(), has=["an empty one", "name another log"])
+        self.fails(3, "put", restored, "c", "3", *self.with_log(),
+                   has=["an empty one", "name another log"])
         log = self.servers.log("shop-2")
         self.ok("put", restored, "c", "3", "--replicate", log)
         self.ok("put", self.pool, "c", "4", *self.with_log())

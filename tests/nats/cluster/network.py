@@ -6,9 +6,13 @@ proxies on loopback."""
 import asyncio
 import itertools
 import os
-import socket
 import subprocess
+import sys
 import threading
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools/demo"))
+from nats_servers import free_ports  # noqa: E402  pylint: disable=wrong-import-position
 
 SERVICES = {"client": 4222, "route": 6222, "monitor": 8222}
 
@@ -99,7 +103,7 @@ class Proxies:
         self.cuts = set()
         services = [(m, s) for m in self.machines for s in SERVICES]
         pairs = [(a, b, s) for a, b in itertools.permutations(self.machines, 2) for s in SERVICES]
-        ports = self._free_ports(len(services) + len(pairs))
+        ports = free_ports(len(services) + len(pairs))
         self.real = dict(zip(services, ports))
         self.shown = dict(zip(pairs, ports[len(services):]))
         self.loop = asyncio.new_event_loop()
@@ -108,16 +112,6 @@ class Proxies:
         self.thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
         self.thread.start()
         ready.wait()
-
-    @staticmethod
-    def _free_ports(count):
-        sockets = [socket.socket() for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        ports = [one.getsockname()[1] for one in sockets]
-        for one in sockets:
-            one.close()
-        return ports
 
     def _run(self, ready):
         asyncio.set_event_loop(self.loop)

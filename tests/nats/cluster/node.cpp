@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The program of a machine in tests/nats/cluster: it opens a replicated pool as the primary, and appends
-// numbers to a list in it by two threads, one of which waits for a quorum. Each number that was
-// acknowledged is a line on standard output, with its transaction; so is how far the log is. On
+// The program of a machine in tests/nats/cluster: it opens a replicated pool as the primary, and
+// appends numbers to a list in it by two threads, one of which waits for a quorum. Each number that
+// was acknowledged is a line on standard output, with its transaction; so is how far the log is. On
 // standard input it is told what to do: run, pause, grow, stop. `contents` prints a pool's list.
 #include <fmt/format.h>
 #include <poll.h>
