@@ -76,7 +76,8 @@ def parser():
         "the JSON and the pictures are written into --out.\nSee bench/README.md for what is "
         "measured and how to read it.")
     p.add_argument("what", metavar="WHAT",
-                   help="list, micro, file, apps, readers, replicated, or workloads with commas between")
+                   help="list, micro, file, apps, readers, replicated, or workloads with commas "
+                   "between")
     p.add_argument(
         "--engine", "--systems", type=names, default=[], metavar="A,B", help=
         "only these: engines (shadow), systems whole (shadow/stm:async), peers (lmdb). Unless "

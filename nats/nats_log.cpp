@@ -148,11 +148,10 @@ class NatsLog final : public LogService {
       if (!all) return all.status();
       const auto end = replication::at_end(*all, from, name_);
       const bool late = std::chrono::steady_clock::now() > give_up;
+      if (end.ok() && *end) return messages;
       // A server that has just started may answer for the stream before it has caught up, with an
       // end that was passed long ago. That the log has lost its end is certain when it stays so.
-      const bool forgot = end.code() == Code::not_found;
-      if (!end.ok() && (!forgot || late)) return end.status();
-      if (end.ok() && *end) return messages;
+      if (!end.ok() && (late || end.code() != Code::not_found)) return end.status();
       // It has come since the first look, or a server that is behind answered that.
       if (late)
         return failure(Code::io, name_, "no server that has message " + std::to_string(from), {},
@@ -240,16 +239,20 @@ class NatsLog final : public LogService {
       return failure(Code::not_found, name_, "no message " + std::to_string(sequence), {}, {});
     if (!answer->status.empty())
       return failure(Code::io, name_, "an answer with status " + answer->status, {}, {});
-    const auto* const first = reinterpret_cast<const std::byte*>(answer->data.data());
-    return Message{sequence, {first, first + answer->data.size()}};
+    return message_of(sequence, *answer);
   }
 
-  // Adds those behind the last one, until there are so many bytes or no more: one request, which the
-  // server answers with one message after the other and a status at their end. What does not come is
-  // read later.
+  static Message message_of(std::uint64_t sequence, const Client::Answer& answer) {
+    const auto* const first = reinterpret_cast<const std::byte*>(answer.data.data());
+    return {sequence, {first, first + answer.data.size()}};
+  }
+
+  // Adds the messages behind the last one, until all together have `bytes` bytes: one request, which
+  // the server answers with one message after the other and a status at their end. What does not
+  // come is read later.
   void read_on(std::vector<Message>& messages, std::uint64_t bytes) {
     constexpr std::uint64_t most = 1000;  // libnats holds more
-    std::uint64_t size = messages.back().bytes.size();
+    const std::uint64_t size = messages.back().bytes.size();
     if (size >= bytes) return;
     const std::string text =
         Json{{"seq", messages.back().sequence + 1}, {"batch", most}, {"max_bytes", bytes - size}}
@@ -258,8 +261,7 @@ class NatsLog final : public LogService {
         "$JS.API.DIRECT.GET." + stream_, text.data(), text.size(), [&](Client::Answer&& answer) {
           if (!answer.status.empty() || answer.sequence != messages.back().sequence + 1)
             return false;
-          const auto* const first = reinterpret_cast<const std::byte*>(answer.data.data());
-          messages.push_back({answer.sequence, {first, first + answer.data.size()}});
+          messages.push_back(message_of(answer.sequence, answer));
           return true;
         });
   }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "perdure/base/at_fork.hpp"
+#include "perdure/engine/show_stats.hpp"
 
 namespace perdure::engine {
 namespace {
@@ -139,24 +140,7 @@ void EngineBase::fill(Stats& stats) const {
   stats.recovery = recovery;
 }
 
-void EngineBase::show(const Stats& s) noexcept {
-  StatPage& p = page_.page();
-  const auto set = [](StatCounter& c, std::uint64_t v) { c.store(v, std::memory_order_relaxed); };
-  set(p.transactions.commits, s.commits);
-  set(p.transactions.aborts, s.aborts);
-  set(p.transactions.last_id, s.last_id);
-  set(p.transactions.durable_id, s.durable_id);
-  set(p.transactions.checkpoint_id, s.checkpoint_id);
-  set(p.log.used_bytes, s.log_used);
-  set(p.log.capacity_bytes, s.log_capacity);
-  set(p.log.checkpoints, s.checkpoints);
-  set(p.heap.used_bytes, s.heap_used);
-  set(p.heap.data_bytes, s.data_bytes);
-  set(p.medium.fences, s.medium.fences);
-  set(p.medium.syncs, s.medium.syncs);
-  set(p.medium.written_bytes, s.medium.written_bytes);
-  page_.touch();
-}
+void EngineBase::show(const Stats& s) noexcept { engine::show_stats(page_, s); }
 
 void Refusal::keep() noexcept {
   // The first one: what follows it may be its consequence, as where a conflict was caught.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "perdure/base/signals.hpp"
-#include "perdure/engine/stat_page.hpp"
+#include "perdure/engine/show_stats.hpp"
 #include "perdure/replication/logs.hpp"
 
 namespace perdure::replication {
@@ -304,15 +304,13 @@ void Primary::show(const std::string& problem) {
   show_counters();
 }
 
-// Under shown_mutex_. Relaxed, as the page says.
+// Under shown_mutex_.
 void Primary::show_counters() {
   if (log_ == nullptr) return;
   using engine::ReplicationRole;
+  using engine::set;
   engine::StatWriter& page = log_->page();
   engine::ReplicationCounters& c = page.page().replication;
-  const auto set = [](engine::StatCounter& to, std::uint64_t n) {
-    to.store(n, std::memory_order_relaxed);
-  };
   set(c.role, static_cast<std::uint64_t>(shown_.primary ? ReplicationRole::primary
                                                         : ReplicationRole::deposed));
   set(c.term, shown_.term);

@@ -8,6 +8,7 @@
 #include "perdure/backup/history.hpp"
 #include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/engine/shadow/publish_checkpoint.hpp"
+#include "perdure/engine/show_stats.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/pool/catalog.hpp"
 #include "perdure/pool/copy.hpp"
@@ -332,27 +333,17 @@ Status Replica::checkpoint() {
 }
 
 void Replica::show() {
-  engine::StatPage& p = page_->page();
-  const auto set = [](engine::StatCounter& c, std::uint64_t n) {
-    c.store(n, std::memory_order_relaxed);  // as the page says
-  };
-  set(p.transactions.last_id, last());
-  set(p.transactions.durable_id, last());
-  set(p.transactions.checkpoint_id, checkpoint_id_);
-  std::uint64_t used = 0, capacity = 0;
+  engine::Stats s;
+  s.last_id = s.durable_id = last();
+  s.checkpoint_id = checkpoint_id_;
   for (std::size_t i = 0; i < rings_.size(); ++i) {
-    used += rings_[i].used();
-    capacity += rings_[i].bytes();
+    s.log_used += rings_[i].used();
+    s.log_capacity += rings_[i].bytes();
   }
-  set(p.log.used_bytes, used);
-  set(p.log.capacity_bytes, capacity);
-  set(p.log.checkpoints, checkpoints_);
-  set(p.heap.data_bytes, file_->data_bytes());
-  const auto medium = file_->medium().counters();
-  set(p.medium.fences, medium.fences);
-  set(p.medium.syncs, medium.syncs);
-  set(p.medium.written_bytes, medium.written_bytes);
-  page_->touch();
+  s.checkpoints = checkpoints_;
+  s.data_bytes = file_->data_bytes();
+  s.medium = file_->medium().counters();
+  engine::show_stats(*page_, s);
 }
 
 Status Replica::close() {

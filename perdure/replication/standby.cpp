@@ -11,6 +11,7 @@
 #include "perdure/backup/places.hpp"
 #include "perdure/base/signals.hpp"
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/engine/show_stats.hpp"
 #include "perdure/replication/copy.hpp"
 #include "perdure/replication/logs.hpp"
 
@@ -203,11 +204,9 @@ void StandbyCopy::show(const Status& s, bool at_end) {
 // Under the lock.
 void StandbyCopy::show_counters() {
   using engine::ReplicationRole;
+  using engine::set;
   replica_->show();
   engine::ReplicationCounters& c = replica_->page().page().replication;
-  const auto set = [](engine::StatCounter& to, std::uint64_t n) {
-    to.store(n, std::memory_order_relaxed);  // as the page says
-  };
   set(c.role, static_cast<std::uint64_t>(shown_.took_over ? ReplicationRole::primary
                                          : shown_.follows ? ReplicationRole::standby
                                                           : ReplicationRole::ended));

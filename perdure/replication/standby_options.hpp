@@ -54,7 +54,7 @@ struct StandbyStatus {
   /// answer, and while there is more than can be applied.
   std::chrono::milliseconds behind{0};
   /// It has taken over by itself (StandbyOptions::take_over_after), and follows no more: open the
-  /// pool for writing (Standby::promote). Who waits too long is taken over from in turn.
+  /// pool for writing (Standby::promote). If that takes long, another standby takes over in turn.
   bool took_over = false;
   std::string problem = {};  ///< why the last attempt failed; empty: it did not
 };

@@ -130,7 +130,7 @@ TEST(Stream, AClaimMayBeInPlaceOfOneTermOnly) {
   EXPECT_EQ(third.claim("the third", 2), Claim::primary);
 }
 
-// What frames say of their writer's signs is known to who has read the last one, also before.
+// A reader knows it from the last frame that it has read, also one that it had read before.
 TEST(Stream, AReaderKnowsHowOftenTheWriterGivesASign) {
   const auto log = std::make_shared<SimulatedLog>(1);
   Reader writer(log), reader(log);

@@ -19,6 +19,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -105,7 +106,8 @@ class Cluster:
 
     def backup(self, machine):
         code, _, said = machine.run([self.perdure, "backup", machine.pool, self.backups])
-        return code, said
+        if code != 0:
+            raise Failure(f"a backup of {machine.name}: {said}")
 
     @staticmethod
     def follows(machine):
@@ -192,15 +194,14 @@ class Cluster:
                     self.backup(self.primary)
                 words = [self.perdure, "replicate", "trim", self.backups, "--log",
                          self.primary.log()]
-            process = self.primary.start(words, stdout=-3)
+            process = self.primary.start(words, stdout=subprocess.DEVNULL)
 
             def end():
-                if process.poll() is None:
-                    try:
-                        process.wait(timeout=30)
-                    except Exception:  # pylint: disable=broad-except  # it is cut off
-                        process.kill()
-                process.wait()
+                try:
+                    process.wait(timeout=30)
+                except subprocess.TimeoutExpired:  # it is cut off
+                    process.kill()
+                    process.wait()
             return end
         return lambda: None
 
@@ -316,7 +317,7 @@ def choose(options, disks, rng):
     rng.shuffle(cells)
     if options.cells and options.cells < len(cells):
         # One that cuts the network is among them.
-        cells.sort(key=lambda c: c[0] not in CUTS and 1)
+        cells.sort(key=lambda c: c[0] not in CUTS)
         cuts = sum(c[0] in CUTS for c in cells)
         keep = max(1, options.cells * cuts // len(cells))
         cells = cells[:keep] + cells[cuts:cuts + options.cells - keep]

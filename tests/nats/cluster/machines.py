@@ -82,7 +82,10 @@ class Machine:
     def lose_data(self):
         for name in os.listdir(self.folder):
             path = os.path.join(self.folder, name)
-            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+            if os.path.isdir(path):
+                shutil.rmtree(path)
+            else:
+                os.remove(path)
 
     def close(self):
         self.kill()
@@ -215,7 +218,10 @@ class PoolMachine(Machine):
             pass
 
     def stop_in_order(self, seconds):
-        self.send(signal.SIGTERM) if not self.opened() else self.tell("stop")
+        if self.opened():
+            self.tell("stop")
+        else:
+            self.send(signal.SIGTERM)
         try:
             self.process.wait(timeout=seconds)
         except subprocess.TimeoutExpired as e:
