@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
@@ -61,6 +62,23 @@ std::vector<std::string> servers_of(const Json& info) {
   if (cluster.contains("replicas"))
     for (const Json& one : cluster["replicas"]) names.push_back(one.value("name", ""));
   return names;
+}
+
+// Why the server with this information does not speak for its stream; empty: it does.
+std::string no_majority(const Json& info) {
+  if (!info.contains("cluster") || !info["cluster"].contains("replicas")) return {};
+  const Json& cluster = info["cluster"];
+  const std::string leader = cluster.value("leader", "");
+  std::size_t heard = 1, all = 1;
+  for (const Json& one : cluster["replicas"]) {
+    ++all;
+    // The answer leaves out the server that gives it.
+    if (one.value("name", "") == leader) return "an answer of a server that is not the leader";
+    const auto ago = std::chrono::nanoseconds(one.value("active", std::int64_t{0}));
+    if (ago.count() > 0 && ago < std::chrono::seconds(3)) ++heard;
+  }
+  if (leader.empty()) return "no leader";
+  return heard > all / 2 ? "" : "a leader that has heard of no majority for 3 s";
 }
 
 class NatsLog final : public LogService {
@@ -134,7 +152,8 @@ class NatsLog final : public LogService {
   }
 
   Result<std::vector<Message>> read(std::uint64_t from, std::uint64_t bytes) override {
-    const auto give_up = std::chrono::steady_clock::now() + patience_;
+    const auto begun = std::chrono::steady_clock::now();
+    auto lost_since = begun;
     std::vector<Message> messages;
     for (;;) {
       auto first = get(from);
@@ -144,31 +163,36 @@ class NatsLog final : public LogService {
         return messages;
       }
       if (first.code() != Code::not_found) return first.status();
-      auto all = ends();
+      auto end = last();
+      if (!end) return end.status();
+      if (*end + 1 == from) return messages;
+      auto all = ends(*end);
       if (!all) return all.status();
-      const auto end = replication::at_end(*all, from, name_);
-      const bool late = std::chrono::steady_clock::now() > give_up;
-      if (end.ok() && *end) return messages;
-      // A server that has just started may answer for the stream before it has caught up, with an
-      // end that was passed long ago. That the log has lost its end is certain when it stays so.
-      if (!end.ok() && (late || end.code() != Code::not_found)) return end.status();
-      // It has come since the first look, or a server that is behind answered that.
-      if (late)
-        return failure(Code::io, name_, "no server that has message " + std::to_string(from), {},
-                       {});
+      const auto is = replication::at_end(*all, from, name_);
+      const auto now = std::chrono::steady_clock::now();
+      if (!is.ok()) {
+        if (is.code() != Code::not_found) return is.status();
+        // A leader that others have replaced does not know it for some seconds. That the log has
+        // lost its end is certain when one that has a majority says so, for long enough.
+        if (now - lost_since > patience_) {
+          if (Status s = check_majority(); !s.ok()) return s;
+          return is.status();
+        }
+      } else {
+        lost_since = now;
+        // It is on its way, or a server that is behind has answered get().
+        if (now - begun > patience_)
+          return failure(Code::io, name_, "no server that has message " + std::to_string(from), {},
+                         {});
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }
 
   Result<LogEnds> ends() override {
-    auto info = ask("STREAM.INFO." + stream_, Json::object());
-    if (!info) return info.status();
-    if (!info->contains("state"))
-      return failure(error_of(*info) == stream_missing ? Code::not_found : Code::io, name_,
-                     "no stream: " + words_of(*info), {}, {});
-    const Json& state = (*info)["state"];
-    const std::uint64_t last = state.value("last_seq", std::uint64_t{0});
-    return LogEnds{std::max<std::uint64_t>(state.value("first_seq", std::uint64_t{1}), 1), last};
+    auto end = last();
+    if (!end) return end.status();
+    return ends(*end);
   }
 
   Status trim(std::uint64_t below) override {
@@ -229,6 +253,55 @@ class NatsLog final : public LogService {
       return failure(Code::io, name_, call + " answers '" + answer->data + "'", "JSON",
                      "see that JetStream is switched on");
     return json;
+  }
+
+  // A stream's information, with its state.
+  Result<Json> information() {
+    auto info = ask("STREAM.INFO." + stream_, Json::object());
+    if (!info || info->contains("state")) return info;
+    return failure(error_of(*info) == stream_missing ? Code::not_found : Code::io, name_,
+                   "no stream: " + words_of(*info), {}, {});
+  }
+
+  // The number of the last message. A stream's information may come from a server that is behind:
+  // for its first seconds, one answers although it does not lead, and a new leader does before it
+  // has stored all that is in the log. An append is answered by a leader that has stored all; this
+  // one is refused, with the number of the last message.
+  Result<std::uint64_t> last() {
+    auto answer = client_->request(subject_, "", 0,
+                                   {{"Nats-Expected-Stream", stream_},
+                                    {"Nats-Expected-Last-Sequence",
+                                     std::to_string(std::numeric_limits<std::int64_t>::max())}});
+    if (answer.ok()) {
+      const Json json = Json::parse(answer->data, nullptr, false);
+      if (json.is_object() && error_of(json) == wrong_last_sequence) {
+        const std::string words = words_of(json);  // wrong last sequence: N
+        std::uint64_t n = 0;
+        const char* const end = words.data() + words.size();
+        if (std::from_chars(words.data() + words.rfind(' ') + 1, end, n).ptr == end) return n;
+      }
+    }
+    // No such stream, or servers that take no message at all: what they say otherwise.
+    auto info = information();
+    if (!info) return info.status();
+    if (!answer) return answer.status();
+    return (*info)["state"].value("last_seq", std::uint64_t{0});
+  }
+  Result<LogEnds> ends(std::uint64_t last) {
+    auto info = information();
+    if (!info) return info.status();
+    const auto first = (*info)["state"].value("first_seq", std::uint64_t{1});
+    return LogEnds{std::clamp<std::uint64_t>(first, 1, last + 1), last};
+  }
+
+  // Whether the server that answers for the stream leads it and has heard of a majority, itself
+  // included, so recently that no other can have been chosen: that takes 4 s without it.
+  Status check_majority() {
+    auto info = information();
+    if (!info) return info.status();
+    if (const std::string problem = no_majority(*info); !problem.empty())
+      return failure(Code::io, name_, problem, "one that leads the stream and has a majority", {});
+    return {};
   }
 
   Result<Message> get(std::uint64_t sequence) {

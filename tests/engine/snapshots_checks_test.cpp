@@ -11,9 +11,11 @@
 #include <chrono>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 
+#include "perdure/engine/shadow/versions.hpp"
 #include "perdure/perdure.hpp"
 #include "tests/engine/suite.hpp"
 #include "tests/pool/pool_test.hpp"
@@ -183,6 +185,65 @@ TEST_P(SnapshotChecks, AreExactBesideWritersAndTrims) {
   // On a busy machine each may find a snapshot open.
   EXPECT_GT(trims + refused, 0U);
   EXPECT_EQ(pool.check().problems, std::vector<std::string>{});
+}
+
+// Two transactions need a new span, of which each has blocks. One makes it; the other one, which
+// began before, has yet to own the bitmap's lines, and changes the span only after the snapshot.
+// What it would save of the bitmap is no data.
+std::atomic<int> stage{0};
+enum class Role : std::uint8_t { none, opener, second };
+thread_local Role role = Role::none;
+thread_local int points = 0;
+void until(int wanted) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (stage < wanted && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+void meet() {
+  ++points;
+  if (role == Role::second && points == 1) stage = 2, until(4);  // it is about to own a line
+  if (role == Role::opener && points == 1) stage = 1, until(3);  // updates of before have ended
+  if (role == Role::opener && points == 2) stage = 4;            // it has the id
+}
+TEST_P(SnapshotChecks, HaveTheBlocksOfASpanThatAnotherTransactionMade) {
+  if (GetParam().name == "shadow/global_lock") GTEST_SKIP() << "one transaction at a time";
+  auto pool = open();
+  constexpr std::size_t bytes = 1024;
+  const auto put = [&](std::size_t at) {
+    return pool.update([&](auto& tx, Root& r) { tx(r.block[at]) = alloc(tx, bytes); }).id();
+  };
+  // So that neither of the two has the pool to itself.
+  const auto begin = [&] {
+    pool.update([&](auto& tx, Root& r) { tx(r.block[slots - 1]) = nullptr; });
+  };
+  begin();
+  std::thread(begin).join();
+  const std::uint64_t blocks = pool.check().blocks;
+  stage = 0;
+  engine::shadow::snapshot_point = &meet;
+  std::uint64_t of_second = 0;
+  std::thread second([&] {
+    until(1);
+    role = Role::second;
+    of_second = put(1);
+  });
+  std::optional<Snapshot<Root>> snapshot;
+  std::thread opener([&] {
+    role = Role::opener;
+    snapshot.emplace(pool.snapshot());
+  });
+  until(2);
+  const std::uint64_t of_first = put(0);
+  stage = 3;
+  second.join();
+  opener.join();
+  engine::shadow::snapshot_point = nullptr;
+  EXPECT_EQ(stage, 4);
+  EXPECT_EQ(snapshot->id(), of_first);
+  EXPECT_GT(of_second, of_first);
+  const CheckReport seen = snapshot->check();
+  EXPECT_EQ(seen.problems, std::vector<std::string>{});
+  EXPECT_EQ(seen.blocks, blocks + 1);
+  EXPECT_EQ(pool.check().blocks, blocks + 2);
 }
 
 // A structure at the old end reaches beyond it.

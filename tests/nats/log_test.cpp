@@ -45,6 +45,16 @@ Append append(LogService& log, std::uint64_t at, const std::string& text) {
   return came.outcome;
 }
 
+// The number of the server that leads the stream; -1: none says so.
+int leader_of(const Servers& servers, const std::string& stream) {
+  const auto client = Client::connect(servers.urls(), 5s);
+  if (!client.ok()) return -1;
+  const auto info = (*client)->request("$JS.API.STREAM.INFO." + stream, "", 0);
+  const std::string key = R"("leader":"server)";
+  const std::size_t at = info.ok() ? info->data.find(key) : std::string::npos;
+  return at == std::string::npos ? -1 : info->data[at + key.size()] - '0';
+}
+
 TEST(NatsLog, MessagesAreAppendedAtTheEndReadAndTrimmed) {
   Servers servers(1);
   const auto log = open({servers.urls(), "shop"});
@@ -219,8 +229,6 @@ TEST(NatsClient, GoesOnWithAnotherServerWhenItsOwnHangs) {
   }
 }
 
-// A primary and a reader that takes over, over three servers, each of which is killed or stopped in
-// turn: what was acknowledged is there, once, in order.
 // Two children of one process would get each other's answers.
 TEST(NatsClient, IsRefusedInAForkOfAProcessThatHasUsedIt) {
   Servers servers(1);
@@ -235,6 +243,63 @@ TEST(NatsClient, IsRefusedInAForkOfAProcessThatHasUsedIt) {
   EXPECT_EQ(status, 0);
 }
 
+// A log that ends before a message that was read has lost its end. A server must be sure: one that
+// was replaced as the leader says so of what it missed.
+TEST(NatsLog, ThatItHasLostItsEndIsSaidByALeaderWithAMajority) {
+  Servers servers(3);
+  const auto log = open({servers.urls(), "shop", 3, 4s});
+  ASSERT_NE(log, nullptr);
+  for (std::uint64_t at = 1; at <= 3; ++at) ASSERT_EQ(append(*log, at, "message"), Append::done);
+  EXPECT_EQ(log->read(100, 1).code(), Code::not_found);
+  EXPECT_TRUE(log->read(4, 1)->empty());
+  const int leader = leader_of(servers, "shop");
+  ASSERT_GE(leader, 0);
+  const auto beside = open({servers.url(leader), "shop", 3, 4s});
+  ASSERT_NE(beside, nullptr);
+  // The leader leads for ten seconds more.
+  for (const int i : {0, 1, 2})
+    if (i != leader) servers.send(i, SIGKILL);
+  const auto alone = beside->read(100, 1);
+  EXPECT_EQ(alone.code(), Code::io) << alone.status().message();
+  for (const int i : {0, 1, 2})
+    if (i != leader) servers.start(i);
+  Code code = Code::io;
+  for (int i = 0; i < 20 && code == Code::io; ++i) code = log->read(100, 1).code();
+  EXPECT_EQ(code, Code::not_found);
+}
+
+// The end is where it was, whichever server is asked, also while a new leader is chosen.
+TEST(NatsLog, AServerThatIsBehindDoesNotSayWhereTheLogEnds) {
+  Servers servers(3);
+  const auto log = open({servers.urls(), "shop", 3, 2s});
+  ASSERT_NE(log, nullptr);
+  std::uint64_t at = 0;
+  for (int behind = 0; behind < 3; ++behind) {
+    servers.send(behind, SIGKILL);
+    for (const std::uint64_t to = at + 500; at < to;)
+      // Refused: an append without an answer had arrived.
+      if (append(*log, at + 1, "message") != Append::unknown)
+        ++at;
+      else
+        std::this_thread::sleep_for(20ms);
+    servers.start(behind);
+    servers.send((behind + 1) % 3, SIGKILL);
+    std::uint64_t answers = 0;
+    for (const auto end = std::chrono::steady_clock::now() + 60s;
+         answers < 300 && std::chrono::steady_clock::now() < end;
+         std::this_thread::sleep_for(1ms)) {
+      const auto ends = log->ends();
+      if (!ends.ok()) continue;  // no leader, for now
+      ++answers;
+      ASSERT_EQ(ends->last, at);
+    }
+    EXPECT_EQ(answers, 300U);
+    servers.start((behind + 1) % 3);
+  }
+}
+
+// A primary and a reader that takes over, over three servers, each of which is killed or stopped in
+// turn: what was acknowledged is there, once, in order.
 TEST(NatsLog, OfThreeServersOneMayBeGone) {
   Servers servers(3);
   LogOptions options{servers.urls(), "shop", 3, 2s};

@@ -26,11 +26,14 @@ class Servers {
   void send(int i, int signal) { servers_[static_cast<std::size_t>(i)].send(signal); }
   /// nats://127.0.0.1:PORT of all, with commas between them.
   [[nodiscard]] const std::string& urls() const { return urls_; }
+  /// nats://127.0.0.1:PORT of one.
+  [[nodiscard]] std::string url(int i) const;
   /// nats://HOST:PORT,HOST:PORT/STREAM: what ReplicateOptions::log is given.
   [[nodiscard]] std::string log(const std::string& stream) const;
 
  private:
   std::string folder_, urls_;
+  std::vector<int> ports_;
   std::vector<perdure::test::ChildServer> servers_;
 };
 

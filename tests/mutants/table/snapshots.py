@@ -122,7 +122,7 @@ SNAPSHOTS = (
     Mutant(
         "the bitmap of a span that another transaction has made is not saved (SNAP-7)",
         {"snapshot-span-made-meanwhile": always()},
-        by="snapshots",
+        by="snapshots_checks",
     ),
     Mutant(
         "an audit beside transactions asks for the pool's length again (SNAP-7)",
