@@ -41,6 +41,7 @@ struct Api {
   void (*subscription_destroy)(void* subscription) = nullptr;
   Code (*publish_request)(void* connection, const char* subject, const char* reply,
                           const void* data, int n) = nullptr;
+  Code (*publish)(void* connection, const char* subject, const void* data, int n) = nullptr;
   Code (*next_message)(void** message, void* subscription, std::int64_t ms) = nullptr;
   const char* (*data)(const void* message) = nullptr;
   int (*length)(const void* message) = nullptr;
@@ -87,6 +88,7 @@ struct Api {
     find(subscribe, "natsConnection_SubscribeSync");
     find(subscription_destroy, "natsSubscription_Destroy");
     find(publish_request, "natsConnection_PublishRequest");
+    find(publish, "natsConnection_Publish");
     find(next_message, "natsSubscription_NextMsg");
     find(data, "natsMsg_GetData");
     find(length, "natsMsg_GetDataLength");
@@ -214,6 +216,29 @@ Status Client::request_each(const std::string& subject, const void* bytes, std::
     if (code == 0 && !f(answer_of(next))) return {};
   }
   return failed(subject, code);
+}
+
+Status Client::publish(const std::string& subject, const std::string& text) {
+  const Api::Code code = api().publish(connection_->connection.get(), subject.c_str(), text.data(),
+                                       static_cast<int>(text.size()));
+  return code == 0 ? Status() : failed(subject, code);
+}
+
+Result<std::unique_ptr<Client::Subscription>> Client::listen(const std::string& subject) {
+  void* made = nullptr;
+  const Api::Code code = api().subscribe(&made, connection_->connection.get(), subject.c_str());
+  if (code != 0) return failed(subject, code);
+  return std::unique_ptr<Subscription>(new Subscription(made));
+}
+
+Client::Subscription::~Subscription() { api().subscription_destroy(subscription_); }
+
+std::optional<std::string> Client::Subscription::next() {
+  void* next = nullptr;
+  const Api::Code code = api().next_message(&next, subscription_, 0);
+  const Owned message(next, api().message_destroy);
+  if (code != 0) return std::nullopt;
+  return answer_of(next).data;
 }
 
 std::uint64_t Client::largest() const {

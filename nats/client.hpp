@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,21 @@ class Client {
   /// where the next one does not come.
   Status request_each(const std::string& subject, const void* bytes, std::uint64_t n,
                       const std::function<bool(Answer&&)>& f);
+  /// Sends a message to those that listen at present, if any. `io` where there is no connection.
+  Status publish(const std::string& subject, const std::string& text);
+  /// Listens from now on. Thread safety: an object belongs to one thread at a time.
+  class Subscription {
+   public:
+    ~Subscription();
+    /// The next message that has come; none: nullopt. Never waits.
+    std::optional<std::string> next();
+
+   private:
+    friend class Client;
+    explicit Subscription(void* subscription) : subscription_(subscription) {}
+    void* const subscription_;
+  };
+  Result<std::unique_ptr<Subscription>> listen(const std::string& subject);
   /// The largest message that the server takes, in bytes.
   [[nodiscard]] std::uint64_t largest() const;
 

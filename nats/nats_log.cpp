@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cstdio>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
@@ -22,6 +24,7 @@ namespace {
 using Json = nlohmann::json;
 using replication::Append;
 using replication::AppendAnswer;
+using replication::Confirmed;
 using replication::LogEnds;
 using replication::LogService;
 using replication::LogTraits;
@@ -87,6 +90,7 @@ class NatsLog final : public LogService {
       : client_(std::move(client)),
         stream_(std::move(stream)),
         subject_("perdure." + stream_ + ".log"),
+        standbys_("perdure." + stream_ + ".standbys"),
         name_(options.servers + "/" + stream_),
         patience_(options.patience) {}
   /// From here on, describe() asks the servers through this connection.
@@ -214,7 +218,7 @@ class NatsLog final : public LogService {
     // The headers are part of a message.
     const std::uint64_t most = client_->largest();
     LogTraits traits{(*info)["config"].value("num_replicas", 1U), false,
-                     most - std::min(most, std::uint64_t{512})};
+                     most - std::min(most, std::uint64_t{512}), true};
     if (system_ == nullptr) return traits;
     const std::vector<std::string> servers = servers_of(*info);
     // A server that is gone acknowledges nothing; the others are a majority, or nothing is.
@@ -227,6 +231,26 @@ class NatsLog final : public LogService {
     }
     traits.synced = all && sync > traits.replicas / 2;
     return traits;
+  }
+  // A message that is not stored: COPY ID.
+  Status confirm(const Confirmed& standby) override {
+    return client_->publish(standbys_, standby.copy + " " + std::to_string(standby.id));
+  }
+  Result<std::vector<Confirmed>> confirmed() override {
+    const std::lock_guard lock(mutex_);
+    if (listens_ == nullptr) {
+      auto made = client_->listen(standbys_);
+      if (!made) return made.status();
+      listens_ = std::move(*made);
+    }
+    while (const auto text = listens_->next()) {
+      std::istringstream in(*text);
+      Confirmed one;
+      if (in >> one.copy >> one.id) said_[one.copy] = one.id;
+    }
+    std::vector<Confirmed> all;
+    for (const auto& [copy, id] : said_) all.push_back({copy, id});
+    return all;
   }
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 
@@ -341,8 +365,11 @@ class NatsLog final : public LogService {
 
   const std::shared_ptr<Client> client_;
   std::shared_ptr<Client> system_;  // null: the servers are not asked
-  const std::string stream_, subject_, name_;
+  const std::string stream_, subject_, standbys_, name_;
   const std::chrono::milliseconds patience_;
+  std::mutex mutex_;  // guards what follows
+  std::unique_ptr<Client::Subscription> listens_;
+  std::map<std::string, std::uint64_t> said_;  // by copy
 };
 
 }  // namespace

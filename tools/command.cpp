@@ -166,8 +166,8 @@ void PoolArguments::add_log_to(Subcommand sub) {
   sub.option("--ack", ack,
              "how far a change has to get before it is reported: local (durable in this copy); "
              "with --replicate also shipped (in the log), quorum (and on most of its servers' "
-             "disks)")
-      .one_of({"local", "shipped", "quorum"})
+             "disks), standby:N (in the log, and on the disks of N standbys)")
+      .one_of({"local", "shipped", "quorum", "standby:1", "standby:2", "standby:3"})
       .show_default();
   sub.option("--beat", beat,
              "with --replicate: give standbys a sign every so many seconds, so that one can take "

@@ -45,7 +45,11 @@ Ack ack_of(const PoolArguments& arguments) {
   if (arguments.ack == "local") return Ack::local;
   if (arguments.replicate.empty())
     throw UsageError("found --ack " + arguments.ack + " without --replicate, expected both");
-  return arguments.ack == "shipped" ? Ack::shipped : Ack::quorum;
+  if (arguments.ack == "shipped") return Ack::shipped;
+  if (arguments.ack == "quorum") return Ack::quorum;
+  // standby:N
+  return perdure::standby(
+      static_cast<unsigned>(std::stoul(arguments.ack.substr(arguments.ack.find(':') + 1))));
 }
 
 Options options_for(const PoolArguments& arguments, StorePool::Access access,

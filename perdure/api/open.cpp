@@ -488,7 +488,7 @@ Status wait_acknowledged(replication::Primary* primary, const pool::OpenPool& fi
                          std::uint64_t id, Ack level) {
   if (primary != nullptr) return primary->wait(id, level);
   return failure(Code::invalid, file.path(),
-                 "a wait for `shipped` or `quorum` in a pool that is not replicated",
+                 "a wait for a level above `local` in a pool that is not replicated",
                  "Options::replicate", "open the pool with it, or wait for `local`");
 }
 
@@ -529,10 +529,7 @@ struct Completions::Impl {
       const std::uint64_t id = waiting.begin()->first;
       lock.unlock();
       const Clock::time_point begun = Clock::now();
-      const Status status = [&] {
-        const base::ReservedSlot slot(base::completion_slot);
-        return wait(id);
-      }();
+      const Status status = wait(id);
       lock.lock();
       // A failure is also that of those which have waited as long for a later id.
       for (auto at = waiting.begin(); at != waiting.end();) {

@@ -70,8 +70,10 @@ class ReceiptBase {
   /// Returns when the transaction has reached `level`. Throws error(in_doubt) where that takes
   /// longer than ReplicateOptions::patience: it may be reached later. Throws error(deposed) where
   /// the log has given another copy the lead before it had this transaction, which it never gets
-  /// then; error(invalid) in a pool that is not replicated; error(unsupported) for `quorum` where
-  /// the log does not say that it has three replicas on disk; and what wait() throws.
+  /// then; error(invalid) in a pool that is not replicated, and for standby(n) with another n than
+  /// 1 to most_standbys; error(unsupported) for `quorum` where the log does not say that it has
+  /// three replicas on disk, and for standby(n) where it does not carry what standbys say; and what
+  /// wait() throws.
   void wait(Ack level) const { try_wait(level).or_throw(); }
   /// wait() with the failure as a Status.
   [[nodiscard]] Status try_wait() const { return try_wait(level_); }

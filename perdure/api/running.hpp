@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "perdure/api/open.hpp"
@@ -32,9 +34,7 @@ class Running final : public RunningEngine {
         engine(std::make_unique<Engine>(*file_, opened.config, opened.recovery)),
         archive_(std::move(opened.archive)),
         primary_(std::move(opened.primary)),
-        completions_([this](std::uint64_t id) { return wait_durable(id); }),
-        acknowledgements_(
-            [this](std::uint64_t id) { return wait_acknowledged(id, Ack::shipped); }) {
+        completions_([this](std::uint64_t id) { return complete(id); }) {
     if (archive_ != nullptr || primary_ != nullptr)
       follow_log(archive_.get(), primary_.get(), perdure::engine::followed_log_of(*engine), *file_);
   }
@@ -69,10 +69,10 @@ class Running final : public RunningEngine {
   void when_acknowledged(std::uint64_t id, Ack level, std::function<void(Status)> f) override {
     if (inherited()) return f(engine->core().why());
     if (is_acknowledged(id, level)) return f(Status());
-    // What forbids the level is known at once; all levels above `local` are reached together.
+    // What forbids the level is known at once.
     if (Status s = detail::wait_acknowledged(primary_.get(), *file_, 0, level); !s.ok())
       return f(std::move(s));
-    acknowledgements_.add(id, std::move(f));
+    completions_of(level).add(id, std::move(f));
   }
   Status checkpoint() override {
     Status s = base::ensure_thread_slot();
@@ -135,10 +135,32 @@ class Running final : public RunningEngine {
   [[nodiscard]] std::uint64_t closed_at() const noexcept {
     return closed_at_.load(std::memory_order_acquire);
   }
+  // For the threads of completions: of a pool's threads one at a time has a reserved number.
+  Status complete(std::uint64_t id) {
+    const std::lock_guard lock(completing_);
+    const base::ReservedSlot slot(base::completion_slot);
+    return wait_durable(id);
+  }
+  // A thread for each level: none waits for another one.
+  Completions& completions_of(Ack level) {
+    const std::lock_guard lock(levels_);
+    return acknowledgements_
+        .try_emplace(level,
+                     [this, level](std::uint64_t id) {
+                       Status s = complete(id);
+                       return s.ok() ? detail::wait_acknowledged(primary_.get(), *file_, id, level)
+                                     : s;
+                     })
+        .first->second;
+  }
   std::shared_ptr<backup::Archive> archive_;       // its thread reads the engine's log
   std::shared_ptr<replication::Primary> primary_;  // so does its
   std::atomic<std::uint64_t> closed_at_{0};
-  Completions completions_, acknowledgements_;  // last: their threads end first
+  std::mutex completing_;  // for who has the reserved number
+  std::mutex levels_;      // guards acknowledgements_
+  // Last: their threads end first.
+  Completions completions_;
+  std::map<Ack, Completions> acknowledgements_;  // above `local`
 };
 
 }  // namespace perdure::detail

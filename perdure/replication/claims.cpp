@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "perdure/backup/hash.hpp"
 #include "perdure/replication/logs.hpp"
 
 namespace perdure::replication {
@@ -36,6 +37,10 @@ std::string copy_name(const ReplicateOptions& options, const std::string& path) 
   char machine[256] = {};
   if (::gethostname(machine, sizeof machine - 1) != 0) return "unknown:" + path;
   return std::string(machine) + ":" + path;
+}
+
+std::string copy_id(const std::string& name) {
+  return backup::hash_of(name.data(), name.size()).text();
 }
 
 Claims::Claims(std::string path, const pool::ReplicationWords& words)

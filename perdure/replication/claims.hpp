@@ -69,5 +69,8 @@ Status claim_term(Stream& stream, Claims& claims, const LogService& log, const C
 
 /// The name of the copy with the pool file `path`: NAME:PATH. Without a name it is the machine's.
 [[nodiscard]] std::string copy_name(const ReplicateOptions& options, const std::string& path);
+/// 32 letters and digits that stand for the name: Confirmed::copy. Two copies of one name count as
+/// one.
+[[nodiscard]] std::string copy_id(const std::string& name);
 
 }  // namespace perdure::replication

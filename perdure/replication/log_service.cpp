@@ -2,6 +2,17 @@
 #include "perdure/replication/log_service.hpp"
 
 namespace perdure::replication {
+namespace {
+
+Status confirms_nothing(const std::string& name) {
+  return failure(Code::unsupported, name, "a log over which standbys can't say how far they are",
+                 "one that carries it", "wait for `shipped` or `quorum`");
+}
+
+}  // namespace
+
+Status LogService::confirm(const Confirmed&) { return confirms_nothing(name()); }
+Result<std::vector<Confirmed>> LogService::confirmed() { return confirms_nothing(name()); }
 
 Result<bool> at_end(const LogEnds& ends, std::uint64_t from, const std::string& name) {
   if (from == ends.last + 1) return true;

@@ -47,6 +47,13 @@ struct LogTraits {
   unsigned replicas = 1;      ///< machines that have it
   bool synced = false;        ///< whether it is on their disks
   std::uint64_t largest = 0;  ///< bytes of a message, at most
+  bool confirms = false;      ///< confirm() and confirmed() work
+};
+
+/// How far a standby has the log's transactions on its disk.
+struct Confirmed {
+  std::string copy;      ///< copy_id() of it
+  std::uint64_t id = 0;  ///< it has every transaction up to it
 };
 
 class LogService {
@@ -66,6 +73,11 @@ class LogService {
   /// Removes the messages below `below`; the last one stays.
   virtual Status trim(std::uint64_t below) = 0;
   virtual Result<LogTraits> describe() = 0;
+  /// Says to the log's other users how far a standby is. What was said may be lost: it is said
+  /// again, from time to time, with the same id or a higher one.
+  virtual Status confirm(const Confirmed& standby);
+  /// What each standby has said last, of what has come here since the first call, or before it.
+  virtual Result<std::vector<Confirmed>> confirmed();
   /// For messages to people: where the log is.
   [[nodiscard]] virtual const std::string& name() const noexcept = 0;
 

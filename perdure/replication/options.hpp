@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "perdure/base/status.hpp"
 
@@ -24,6 +25,7 @@ enum class Ack : std::uint8_t {
   /// and three of the log's servers or more have it, a majority of them on disk: it outlives the
   /// loss of any one of three, and a power cut of all
   quorum
+  // Those behind it are standby(n).
 };
 /// Ack::local, for `receipt.wait(perdure::local)`.
 inline constexpr Ack local = Ack::local;
@@ -31,6 +33,20 @@ inline constexpr Ack local = Ack::local;
 inline constexpr Ack shipped = Ack::shipped;
 /// Ack::quorum, likewise.
 inline constexpr Ack quorum = Ack::quorum;
+/// For `pool.update(perdure::standby(1), f)`: the log has the transaction, and n standbys have it
+/// on their disks, which say so. It outlives the loss of this machine and of all of the log's
+/// servers. n: 1 to most_standbys; with another one, what waits is refused (`invalid`).
+[[nodiscard]] constexpr Ack standby(unsigned n) noexcept {
+  constexpr unsigned before = static_cast<unsigned>(Ack::quorum), most = 255 - before;
+  return static_cast<Ack>(before + (n - 1 < most ? n : most));
+}
+/// How many standbys a level waits for; 0: it is none of standby(n).
+[[nodiscard]] constexpr unsigned standbys_of(Ack level) noexcept {
+  return level > Ack::quorum ? static_cast<unsigned>(level) - static_cast<unsigned>(Ack::quorum)
+                             : 0;
+}
+/// The most standbys that a level can wait for.
+inline constexpr unsigned most_standbys = 16;
 
 /// The log over which a pool is replicated (docs/replication.md). Everything that transactions log
 /// is appended to it by a thread of its own, once it is durable here; other copies of the pool
@@ -44,7 +60,7 @@ struct ReplicateOptions {
   std::shared_ptr<replication::LogService> service = {};
   /// This copy's name, for messages to people. Empty: the machine's.
   std::string name = {};
-  /// How long opening, and a wait for `shipped` or `quorum`, wait for the log. Then opening fails
+  /// How long opening, and a wait for a level above `local`, wait for the log. Then opening fails
   /// with `unavailable`, and a wait with `in_doubt`.
   std::chrono::milliseconds patience{10'000};
   /// How long close() waits until the log has everything. Then it fails with `unavailable`, and the
@@ -90,7 +106,10 @@ struct ReplicationStats {
   std::uint64_t behind_bytes = 0;  ///< bytes of the pool's log that are not in the replicated one
   std::chrono::microseconds last_append{0};  ///< how long the last append took that was answered
   std::chrono::microseconds appends{0};      ///< how long all these took together
-  std::string problem = {};                  ///< why the last attempt failed; empty: it did not
+  /// How far standbys have it on their disks that have said so, the farthest first: every
+  /// transaction up to the id. Empty before a level standby(n) was asked for.
+  std::vector<std::uint64_t> standby_ids = {};
+  std::string problem = {};  ///< why the last attempt failed; empty: it did not
 };
 
 }  // namespace perdure

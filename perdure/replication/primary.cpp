@@ -17,6 +17,8 @@ using std::chrono::milliseconds;
 
 constexpr microseconds shortest_nap(200), longest_nap(50'000);
 constexpr milliseconds watch_every(1000);
+// How often standbys are looked at: while a thread waits for them, and otherwise.
+constexpr milliseconds look_every(1), look_rarely_every(50);
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
@@ -61,6 +63,7 @@ void Primary::run() {
       Status s;
       try {
         s = step();
+        if (s.ok()) s = look_at_standbys();
       } catch (const std::exception& e) {  // the service's, or no memory: what was gathered stays
         s = failure(Code::io, service_->name(), e.what());
       }
@@ -174,6 +177,19 @@ Status Primary::take(const Result<Stream::State>& state) {
   return {};
 }
 
+// Under the lock.
+Status Primary::look_at_standbys() {
+  if (!asked_.load(std::memory_order_relaxed)) return {};
+  const bool soon = waiting_.load(std::memory_order_relaxed) != 0;
+  if (Clock::now() - looked_ < (soon ? look_every : look_rarely_every)) return {};
+  Status s = standbys_.look(*service_);
+  looked_ = Clock::now();
+  const std::lock_guard lock(shown_mutex_);
+  shown_.standby_ids = standbys_.ids();
+  changed_.notify_all();
+  return s;
+}
+
 // Waits until what is under way is in the log.
 Status Primary::deliver(Status s, Clock::time_point late) {
   while (may_pass(s)) {
@@ -242,55 +258,6 @@ Status Primary::deposed() {
 
 // The next header says what is known of the stream.
 void Primary::note_place() { file_->note_replication(claims_.words_at(stream_->resume_place())); }
-
-Status Primary::wait(std::uint64_t id, Ack level) {
-  if (level == Ack::quorum && !proven())
-    return failure(Code::unsupported, path_,
-                   "a wait for `quorum`, with the log " + service_->name() +
-                       ", which does not say that three servers have on disk what it has",
-                   "a log that does", "wait for `shipped`");
-  if (has(id, level)) return {};
-  const auto late = Clock::now() + options_.patience;
-  std::unique_lock lock(shown_mutex_);
-  // Relaxed: a hint, and the wake-up comes after it.
-  waiting_.fetch_add(1, std::memory_order_relaxed);
-  struct Over {
-    std::atomic<int>& waiting;
-    ~Over() { waiting.fetch_sub(1, std::memory_order_relaxed); }
-  } const over{waiting_};
-  log_->floors().wake();
-  while (!has(id, level)) {
-    if (!over_.ok()) return over_;
-    if (changed_.wait_until(lock, late) == std::cv_status::timeout && !has(id, level))
-      return failure(
-          Code::in_doubt, path_,
-          "transaction " + number(id) + ", which is durable here and not known to be in the log " +
-              service_->name() + (shown_.problem.empty() ? "" : " (" + shown_.problem + ")"),
-          "an answer within " + number(static_cast<std::uint64_t>(options_.patience.count())) +
-              " ms",
-          "wait again: it may get there yet");
-  }
-  return {};
-}
-
-void Primary::end() noexcept {
-  try {
-    const std::lock_guard lock(shown_mutex_);
-    if (over_.ok())
-      over_ = failure(Code::in_doubt, path_,
-                      "a wait for the replicated log in a pool that is closed" +
-                          (shown_.problem.empty() ? "" : ": " + shown_.problem),
-                      {}, "open the pool again, which appends the rest");
-    changed_.notify_all();
-  } catch (...) {  // the waits end when their patience does
-  }
-}
-
-bool Primary::has(std::uint64_t id, Ack level) const noexcept {
-  if (level == Ack::quorum && !proven()) return false;
-  // Acquire: pairs with the release where it is raised: the log's answer came before.
-  return shipped_.load(std::memory_order_acquire) >= id;
-}
 
 void Primary::show(const std::string& problem) {
   const std::lock_guard lock(shown_mutex_);

@@ -34,7 +34,9 @@
 #include "perdure/pool/open_pool.hpp"
 #include "perdure/replication/claims.hpp"
 #include "perdure/replication/log_service.hpp"
+#include "perdure/replication/logs.hpp"
 #include "perdure/replication/options.hpp"
+#include "perdure/replication/standbys.hpp"
 #include "perdure/replication/stream.hpp"
 
 namespace perdure::replication {
@@ -71,8 +73,7 @@ class Primary {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::uint64_t frame_bytes = 1 << 20;  // of entries, about
-  Primary(const ReplicateOptions& options, std::shared_ptr<LogService> service)
-      : options_(options), service_(std::move(service)) {}
+  Primary(const ReplicateOptions& options, const std::string& path, OpenedLog log);
   Status on_frame(const backup::Frame& frame, const StreamPlace& after);
   Status claim();
   Status append_rest();
@@ -93,13 +94,16 @@ class Primary {
   Status append_rest_of(std::uint64_t last);
   void show(const std::string& problem);
   void show_counters();
+  Status look_at_standbys();
   /// Whether the log says what `quorum` needs.
   [[nodiscard]] bool proven() const noexcept { return traits_.synced && traits_.replicas >= 3; }
+  /// `unsupported` or `invalid` where the level can't be reached.
+  [[nodiscard]] Status allows(Ack level) const;
 
   const ReplicateOptions options_;
   const std::shared_ptr<LogService> service_;
-  std::string path_, name_;  // of the pool; of this copy
-  LogTraits traits_;
+  const std::string path_, name_;  // of the pool; of this copy
+  const LogTraits traits_;
 
   engine::FollowedLog* log_ = nullptr;
   pool::OpenPool* file_ = nullptr;
@@ -115,9 +119,12 @@ class Primary {
   Clock::time_point watched_;    // when the log's end was last looked at, or appended to
   bool finished_ = false;
 
-  std::atomic<std::uint64_t> shipped_{0};  // every transaction up to it is in the log
-  std::atomic<int> waiting_{0};            // threads that are in wait()
-  mutable std::mutex shown_mutex_;         // guards what follows; locked after mutex_
+  std::atomic<std::uint64_t> shipped_{0};   // every transaction up to it is in the log
+  std::atomic<int> waiting_{0};             // threads that are in wait()
+  Standbys standbys_;                       // looked at by the thread
+  mutable std::atomic<bool> asked_{false};  // for a level standby(n)
+  Clock::time_point looked_;                // when the thread last looked at the standbys
+  mutable std::mutex shown_mutex_;          // guards what follows; locked after mutex_
   std::condition_variable changed_;
   ReplicationStats shown_;
   std::optional<Clock::time_point> oldest_;  // since when something that was read is not in the log

@@ -24,6 +24,8 @@ using std::chrono::milliseconds;
 
 constexpr microseconds shortest_nap(500), longest_nap(20'000);
 constexpr milliseconds most_wait(1000);
+// How often a copy says how far it is: while it reads on, and when there is nothing new.
+constexpr milliseconds say_every(5), say_again_every(1000);
 
 // Whether the copy can't follow any more: no later attempt succeeds. A full disk may get space.
 bool ends(const Status& s) noexcept { return !s.ok() && !may_pass(s) && s.code() != Code::full; }
@@ -77,7 +79,9 @@ StandbyCopy::StandbyCopy(std::string path, const StandbyOptions& options, Opened
       stream_(service_, replica_->file().header().uuid,
               place_of(replica_->file().header().replication)),
       claims_(path_, replica_->file().header().replication),
-      silence_(options.take_over_after, at_random(), Clock::now()) {
+      silence_(options.take_over_after, at_random(), Clock::now()),
+      confirms_(log.traits.confirms),
+      said_{copy_id(copy_name(options.replicate, path_)), 0} {
   shown_.follows = true;
   show({}, false);
   const base::BlockedSignals blocked;
@@ -110,7 +114,9 @@ void StandbyCopy::run() {
       s = failure(Code::io, service_->name(), e.what());
     }
     if (stop_.load(std::memory_order_relaxed)) return;
+    const Status said = s.ok() ? confirm(stream_.place().end.last, true) : Status();
     show(s, s.ok());
+    show_problem(said);
     if (ends(s)) return;
     // What was read before the end of the log did not come is news, too.
     const bool news = stream_.place().sequence != before;
@@ -155,11 +161,23 @@ bool StandbyCopy::takes_over() {
   return true;
 }
 
+// STANDBY-3: `id` is that of the last transaction that was applied. What was said may not arrive.
+Status StandbyCopy::confirm(std::uint64_t id, bool at_end) {
+  if (!confirms_) return {};
+  const auto now = Clock::now();
+  const auto wait = id == said_.id ? say_again_every : at_end ? milliseconds(0) : say_every;
+  if (now - said_at_ < wait) return {};
+  said_at_ = now;
+  said_.id = id;
+  return service_->confirm(said_);
+}
+
 // STANDBY-1
 Status StandbyCopy::on_frame(const backup::Frame& frame, const StreamPlace& after) {
   const backup::FrameHeader& h = frame.header;
   const bool term = h.kind == FrameKind::term;
   Status s;
+  // mutant: standby-applies
   if (!term) s = replica_->apply(frame, claims_.words_at(after));
   if (term) s = claims_.on_term(frame, after, replica_->last());
   // STREAM-5
@@ -168,6 +186,9 @@ Status StandbyCopy::on_frame(const backup::Frame& frame, const StreamPlace& afte
   // What this copy could not write will not be written by a later attempt.
   if (may_pass(s)) s = failure(Code::poisoned, path_, s.message(), {}, "open it again");
   if (!s.ok()) return s;
+  // A failure is shown at the log's end, where it is said again.
+  // mutant: standby-confirms-what-it-has
+  (void)confirm(after.end.last, false);
   const std::lock_guard lock(mutex_);
   show_place(after);
   ++shown_.messages;
@@ -199,6 +220,12 @@ void StandbyCopy::show(const Status& s, bool at_end) {
   }
   show_counters();
   changed_.notify_all();
+}
+
+void StandbyCopy::show_problem(const Status& s) {
+  if (s.ok()) return;
+  const std::lock_guard lock(mutex_);
+  shown_.problem = s.message();
 }
 
 // Under the lock.

@@ -7,6 +7,8 @@
 //             copy has above another copy's TERM frame ends it as `diverged` (STREAM-5).
 //   STANDBY-2 A promotion claims a term with everything applied that the log has before it; the
 //             pool's next opening finds the claim in its header (PRIMARY-3).
+//   STANDBY-3 A copy says that it has a transaction when that is on its disk: for the level
+//             standby(n) of the primary's.
 // Thread safety: any thread may make all calls, close() and claim() last.
 #pragma once
 
@@ -64,11 +66,13 @@ class StandbyCopy {
   void run();
   Status claim_next(std::uint64_t instead_of);
   bool takes_over();
+  Status confirm(std::uint64_t id, bool at_end);
   Status on_frame(const backup::Frame& frame, const StreamPlace& after);
   Status end_following();
   Status close_file();
   void show_place(const StreamPlace& place);
   void show(const Status& s, bool at_end);
+  void show_problem(const Status& s);
   void show_counters();
 
   const std::string path_;
@@ -79,6 +83,9 @@ class StandbyCopy {
   Claims claims_;
   Silence silence_;
   std::uint64_t taking_over_ = 0;  // from this term: a claim may be in the log; 0: none
+  const bool confirms_;            // the log carries what this copy says
+  Confirmed said_;                 // the last thing that it has said
+  Clock::time_point said_at_;
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

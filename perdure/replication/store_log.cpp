@@ -2,6 +2,7 @@
 #include "perdure/replication/store_log.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -10,11 +11,24 @@
 namespace perdure::replication {
 namespace {
 
-constexpr std::string_view prefix = "stream-";
+constexpr std::string_view prefix = "stream-", standby_prefix = "standbys/";
 constexpr std::uint64_t largest_message = std::uint64_t{8} << 20;
 
 std::string name_of(std::uint64_t sequence) {
   return std::string(prefix) + backup::digits_of(sequence);
+}
+
+// What a standby has said is an object, too, without contents: standbys/COPY-ID.
+std::string name_of(const Confirmed& standby) {
+  return std::string(standby_prefix) + standby.copy + "-" + backup::digits_of(standby.id);
+}
+bool parse(std::string_view name, Confirmed& standby) {
+  name.remove_prefix(standby_prefix.size());
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos) return false;
+  standby.copy = name.substr(0, dash);
+  name.remove_prefix(dash + 1);
+  return backup::take_digits(name, standby.id) && name.empty();
 }
 
 // Message 0 is empty: it was there before all others.
@@ -91,7 +105,40 @@ class StoreLog final : public LogService {
     return {};
   }
 
-  Result<LogTraits> describe() override { return LogTraits{1, true, largest_message}; }
+  Result<LogTraits> describe() override { return LogTraits{1, true, largest_message, true}; }
+
+  // Objects are written once: the one before goes when the next one is there.
+  Status confirm(const Confirmed& standby) override {
+    const std::lock_guard lock(mutex_);
+    if (said_.copy == standby.copy && said_.id == standby.id) return {};
+    const std::string name = name_of(standby);
+    if (auto made = store_->put(name, nullptr, 0); !made) return made.status();
+    std::vector<std::string> before = {name_of(said_)};
+    if (said_.copy != standby.copy) {  // what was said before this object existed
+      auto all = store_->list(std::string(standby_prefix) + standby.copy + "-");
+      if (!all) return all.status();
+      before = std::move(*all);
+    }
+    for (const std::string& one : before)
+      if (one != name)
+        if (Status s = store_->remove(one); !s.ok()) return s;
+    said_ = standby;
+    return {};
+  }
+
+  Result<std::vector<Confirmed>> confirmed() override {
+    auto names = store_->list(standby_prefix);
+    if (!names) return names.status();
+    std::vector<Confirmed> all;
+    Confirmed one;
+    // In rising order: of one copy's the last is its newest.
+    for (const std::string& name : *names)
+      if (parse(name, one)) {
+        if (!all.empty() && all.back().copy == one.copy) all.pop_back();
+        all.push_back(one);
+      }
+    return all;
+  }
   [[nodiscard]] const std::string& name() const noexcept override { return store_->name(); }
 
  private:
@@ -114,6 +161,8 @@ class StoreLog final : public LogService {
   }
 
   const std::shared_ptr<backup::Store> store_;
+  std::mutex mutex_;  // guards what follows
+  Confirmed said_;    // by this object
 };
 
 }  // namespace
@@ -126,6 +175,13 @@ Result<std::shared_ptr<LogService>> open_store_log(std::shared_ptr<backup::Store
   if (names->empty() && !create)
     return failure(Code::not_found, store->name(), "no log", "that of a replicated pool",
                    "name the log");
+  // Of another pool's log that was here: no standby of this one has said anything.
+  if (names->empty()) {
+    auto said = store->list(standby_prefix);
+    if (!said) return said.status();
+    for (const std::string& one : *said)
+      if (Status s = store->remove(one); !s.ok()) return s;
+  }
   if (names->empty())
     if (auto made = store->put(name_of(0), nullptr, 0); !made) return made.status();
   return std::shared_ptr<LogService>(std::make_shared<StoreLog>(std::move(store)));

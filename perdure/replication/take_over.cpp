@@ -24,12 +24,16 @@ Result<std::unique_ptr<Primary>> Primary::open(const ReplicateOptions& options,
                                                const pool::OpenPool& file) {
   auto log = connect(options, file.path(), true);
   if (!log) return log.status();
-  std::unique_ptr<Primary> primary(new Primary(options, std::move(log->service)));
-  primary->path_ = file.path();
-  primary->name_ = copy_name(options, file.path());
-  primary->traits_ = log->traits;
-  return primary;
+  return std::unique_ptr<Primary>(new Primary(options, file.path(), std::move(*log)));
 }
+
+Primary::Primary(const ReplicateOptions& options, const std::string& path, OpenedLog log)
+    : options_(options),
+      service_(std::move(log.service)),
+      path_(path),
+      name_(copy_name(options, path)),
+      traits_(log.traits),
+      standbys_(copy_id(name_)) {}
 
 // Before this copy claims a term: a frame that the log has, and whether it may go on after it.
 Status Primary::on_frame(const backup::Frame& frame, const StreamPlace& after) {

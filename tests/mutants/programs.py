@@ -61,6 +61,7 @@ PROGRAMS = {
     "stream": ("replication_stream_test", [*GTEST]),
     "primary": ("replication_primary_test", [*GTEST]),
     "standby": ("replication_standby_test", [*GTEST]),
+    "standbys": ("replication_standbys_test", [*GTEST]),
     "take_over": ("replication_take_over_test", [*GTEST]),
     "standby_explore": ("replication_standby_explore_test", [*GTEST]),
     "store_log": ("replication_store_log_test", [*GTEST]),

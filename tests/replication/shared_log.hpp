@@ -53,6 +53,16 @@ class SharedLog final : public LogService {
     const std::lock_guard lock(*mutex_);
     return log_->describe();
   }
+  Status confirm(const Confirmed& standby) override {
+    if (off) return gone();
+    const std::lock_guard lock(*mutex_);
+    return log_->confirm(standby);
+  }
+  Result<std::vector<Confirmed>> confirmed() override {
+    if (off) return gone();
+    const std::lock_guard lock(*mutex_);
+    return log_->confirmed();
+  }
   [[nodiscard]] const std::string& name() const noexcept override { return log_->name(); }
 
   std::atomic<bool> throws{false};                     ///< the next append does, when it is done

@@ -6,6 +6,7 @@
 // Thread safety: none.
 #pragma once
 
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -63,10 +64,22 @@ class SimulatedLog final : public LogService {
     trimmed = std::max(trimmed, std::min<std::uint64_t>(below, messages.size()) - 1);
     return {};
   }
-  Result<LogTraits> describe() override { return LogTraits{3, true, largest}; }
+  Result<LogTraits> describe() override { return LogTraits{3, true, largest, confirms}; }
+  Status confirm(const Confirmed& standby) override {
+    if (happens(faults_.lost)) return {};
+    said[standby.copy] = standby.id;
+    return {};
+  }
+  Result<std::vector<Confirmed>> confirmed() override {
+    std::vector<Confirmed> all;
+    for (const auto& [copy, id] : said) all.push_back({copy, id});
+    return all;
+  }
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 
   std::vector<std::vector<std::byte>> messages;  ///< tests look, and change what must not change
+  std::map<std::string, std::uint64_t> said;     ///< by standbys, how far they are
+  bool confirms = true;                          ///< it carries that
   std::uint64_t trimmed = 0;                     ///< the last one that is gone
   std::uint64_t largest = 1 << 20;               ///< of a message, in bytes
   /// It appends to its end whatever place is named.

@@ -36,6 +36,9 @@ class Standby(Case):
             while self.ok("export", self.copy) != self.ok("export", self.pool):
                 self.assertLess(time.monotonic(), end)
                 time.sleep(0.05)
+            self.ok("put", self.pool, "both", "1", "--replicate", self.log, "--ack", "standby:1")
+            self.assertEqual(self.ok("get", self.copy, "both"), b"1")
+            self.fails(2, "put", self.pool, "x", "1", "--ack", "standby:1", has=["--replicate"])
             # Beside the process: reads, and no second standby.
             self.assertEqual(self.ok("get", self.copy, "later"), b"1")
             self.check(self.copy)
@@ -47,13 +50,13 @@ class Standby(Case):
         self.assertEqual(process.returncode, 0)
         self.assertEqual({json.loads(line)["problem"] for line in said.splitlines()} - {""}, set())
         promoted = self.ok_json("promote", self.copy, "--log", self.log)
-        self.assertEqual(promoted["term"], 3)
+        self.assertEqual(promoted["term"], 4)
         self.ok("put", self.copy, "mine", "2", "--replicate", self.log)
         # The first one lacks that now; as a standby it gets it, and may take over again.
         self.fails(3, "put", self.pool, "x", "1", "--replicate", self.log, has=["has more"])
         self.ok("standby", self.pool, "--log", self.log, "--once")
         self.assertEqual(self.ok("export", self.pool), self.ok("export", self.copy))
-        self.assertIn(b"is the primary of term 5", self.ok("promote", self.pool, "--log", self.log))
+        self.assertIn(b"is the primary of term 6", self.ok("promote", self.pool, "--log", self.log))
         self.ok("put", self.pool, "x", "1", "--replicate", self.log)
         self.check(self.pool)
 

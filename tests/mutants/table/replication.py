@@ -175,4 +175,19 @@ REPLICATION = (
         {"silence-needs-beats": never()},
         by="take_over",
     ),
+    Mutant(
+        "a primary's own copy is none of its standbys (STANDBYS-1)",
+        {"standbys-own-copy": always()},
+        by="standbys",
+    ),
+    Mutant(
+        "what standbys have counts only where the log has it, too",
+        {"primary-standbys-and-log": replace("in_log && ", "")},
+        by="standbys",
+    ),
+    Mutant(
+        "a standby says what it has when that is on its disk (STANDBY-3)",
+        {"standby-applies": also_here("standby-confirms-what-it-has")},
+        by="standbys",
+    ),
 )
