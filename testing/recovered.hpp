@@ -29,7 +29,8 @@ struct PlainTransaction {
 using PlainTx = ReadTx<PlainTransaction>;
 
 /// Recovers pools by `recover` (an EngineInfo's), audits heap and containers (LAW-5, LAW-6), then
-/// calls `look(tx, root, crash) -> Verdict`, or look(tx, root, crash, file).
+/// calls `look(tx, root, crash) -> Verdict`, or look(tx, root, crash, file). Before the session,
+/// when the pool's log still has its records, it calls look.recovered(file), if there is that.
 template <class Root, class Look>
 class RecoveredPool final : public Subject {
  public:
@@ -65,6 +66,8 @@ class RecoveredPool final : public Subject {
     }
     engine::Recovery report;
     Status s = recover_(**file, report);
+    if constexpr (requires { look_.recovered(**file); })
+      if (s.ok()) look_.recovered(**file);
     if (s.ok()) s = (*file)->start_session(pool::ViewPolicy::none);
     if (!s.ok()) return {"recovery fails: " + s.message(), 0};
     PlainTransaction transaction;

@@ -20,7 +20,7 @@
 #include "perdure/backup/places.hpp"
 #include "perdure/replication/copy.hpp"
 #include "perdure/replication/logs.hpp"
-#include "tests/replication/failover_history.hpp"
+#include "tests/replication/failover_file.hpp"
 #ifdef PERDURE_FAILOVER_NATS
 #include "nats/nats_log.hpp"
 #include "tests/nats/server.hpp"
@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using LedgerPool = Pool<Ledger>;
 
-constexpr std::uint64_t most_operations = 1 << 21;
+constexpr std::uint64_t most_operations = 1 << 22, most_primaries = 1 << 14;
 constexpr unsigned clients = 2;
 
 enum class Role : std::uint32_t { none, follows, primary, deposed };
@@ -42,7 +42,10 @@ enum class Command : std::uint32_t { follow, promote, stop };
 // What all processes see.
 struct Shared {
   std::atomic<std::uint64_t> operations{0}, acknowledged{0};
+  std::atomic<std::uint64_t> primaries{0};
+  std::uint64_t began_ns[most_primaries];  // when each primary began to answer
   std::atomic<std::uint64_t> diverged{0}, expired{0}, in_doubt{0};
+  std::uint64_t most_pause_us = 400;  // between two operations of a client
   std::atomic<bool> failed{false};
   char why[1000] = {};
   struct Node {
@@ -88,7 +91,7 @@ class Servers {
 #endif
 
 struct Setting {
-  std::string folder, log;
+  std::string folder, log, history;
   [[nodiscard]] std::string path(unsigned node) const {
     return folder + "/copy" + std::to_string(node);
   }
@@ -122,6 +125,7 @@ void client(LedgerPool& pool, const Shared::Node& node, unsigned number, std::ui
     OperationRecord& r = shared->records[at];
     const Operation op{at << 16 | (random() & 0xffff)};
     r.number = op.number;
+    r.client = number;
     r.invoked_ns = now_ns();
     r.state = OperationRecord::invoked;
     const bool is_shipped = number % 2 == 0;
@@ -143,7 +147,7 @@ void client(LedgerPool& pool, const Shared::Node& node, unsigned number, std::ui
       ++shared->in_doubt;  // its record stays as it is
     }
     // So that the journal of a long run stays short.
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 400));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % shared->most_pause_us));
   }
 }
 
@@ -155,6 +159,10 @@ void be_primary(LedgerPool pool, const Setting& setting, unsigned n, std::uint64
     const auto store = backup::open_place(setting.backups(), false).value();
     (void)trim_log(*store, open_named_log(setting.log, false).value()).value();
   }
+  const std::uint64_t nth = shared->primaries;
+  if (nth == most_primaries) return fail("too many failovers for one run");
+  shared->began_ns[nth] = now_ns();
+  shared->primaries = nth + 1;
   node.role = Role::primary;
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < clients; ++i)
@@ -240,8 +248,8 @@ void end(pid_t& pid) {
   pid = 0;
 }
 
-// A copy that is closed.
-HistoryReport judge(const Setting& setting, unsigned n) {
+// A copy that is closed. Of one of them, the history is written where that is asked for.
+HistoryReport judge(const Setting& setting, unsigned n, const std::string& history) {
   Options o;
   o.medium = "emulated";
   o.read_only = true;
@@ -251,6 +259,12 @@ HistoryReport judge(const Setting& setting, unsigned n) {
     return check_history(tx, ledger, shared->records, shared->operations);
   });
   if (!check.ok()) report.wrong = check.problems.front();
+  if (!history.empty() && report.wrong.empty())
+    report.wrong = pool.view([&](auto& tx, const Ledger& ledger) {
+      const std::vector<std::uint64_t> began(shared->began_ns,
+                                             shared->began_ns + shared->primaries);
+      return write_history(tx, ledger, shared->records, shared->operations, began, history);
+    });
   return report;
 }
 
@@ -328,7 +342,7 @@ void run(const Setting& setting, Servers& servers, std::uint64_t failovers, std:
   }
   if (shared->failed) return;
   for (const unsigned n : {p, 1 - p}) {
-    out.history = judge(setting, n);
+    out.history = judge(setting, n, n == p ? setting.history : "");
     if (!out.history.wrong.empty()) return fail(out.history.wrong);
   }
 }
@@ -343,11 +357,14 @@ int main(int argc, char** argv) {
   Setting setting;
   app.add_option("--failovers", failovers, "how many")->capture_default_str();
   app.add_option("--seed", seed, "of what is chosen")->capture_default_str();
+  app.add_option("--history", setting.history,
+                 "write there what clients did and were told, for tests/porcupine");
   CLI11_PARSE(app, argc, argv);
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 1;
   shared = new (memory) Shared;
+  if (failovers > 200) shared->most_pause_us = 2000;
   const auto folder = std::filesystem::temp_directory_path() /
                       fmt::format("perdure_failover_{}", static_cast<long>(::getpid()));
   std::filesystem::create_directories(folder);

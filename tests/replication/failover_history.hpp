@@ -65,6 +65,7 @@ struct OperationRecord {
   std::atomic<std::uint64_t> number{0};
   std::uint64_t invoked_ns = 0, returned_ns = 0, answer = 0;
   std::atomic<std::uint32_t> state{none};
+  std::uint32_t client = 0;  // its number among the primary's
 };
 
 inline std::uint64_t now_ns() {

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Power cuts of a primary, at every fence and between, beside a log that lives on: whatever is
+// left, recovery makes one of the program's states, with all that the log has (PRIMARY-1), and what
+// it has more is in the pool's own log, for the next opening to append (PRIMARY-2).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "perdure/backup/frame.hpp"
+#include "perdure/engine/dynamic_engine.hpp"
+#include "perdure/log/record.hpp"
+#include "perdure/log/redo.hpp"
+#include "testing/crash_medium.hpp"
+#include "testing/recording_medium.hpp"
+#include "testing/recovered.hpp"
+#include "tests/backup/history.hpp"
+#include "tests/replication/other_process.hpp"
+#include "tests/replication/shared_log.hpp"
+#include "tests/replication/simulated_log.hpp"
+
+namespace perdure::replication::test {
+namespace {
+
+using perdure::test::AnyPool;
+using perdure::test::BackedUp;
+using perdure::test::contents;
+using perdure::test::Program;
+using perdure::test::Shape;
+
+class PrimaryExplore : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Orders, PrimaryExplore, ::testing::Bool(), [](const auto& order) {
+  return std::string(order.param ? "pipelined" : "strict");
+});
+
+// The trace's threads: the program's, and the one that appends to the replicated log.
+constexpr std::uint32_t program_thread = 0, log_thread = 1;
+
+// What a recovered copy is compared with.
+struct Look {
+  const Program& program;
+  const std::vector<std::uint64_t>& in_log;  // its last transaction, after each append
+  std::set<std::uint64_t> kept;              // transactions in the pool's own log
+  Status read;
+
+  void recovered(pool::OpenPool& file) {
+    kept.clear();
+    read = log::each_record_above(file.medium(), file.header(), 0,
+                                  [&](const log::RecordView& record) { kept.insert(record.id()); });
+  }
+  crash::Verdict operator()(auto& tx, const BackedUp& root, const crash::Crash& at,
+                            const pool::OpenPool& file) const {
+    crash::Verdict verdict{{}, digest(contents(tx, root))};
+    const auto appends = std::min<std::uint64_t>(at.min_of[log_thread], in_log.size() - 1);
+    const std::uint64_t id = at.last_id, has = in_log[appends];
+    const auto problem = [&](const std::string& what) {
+      if (verdict.problem.empty()) verdict.problem = what;
+    };
+    if (id < has)
+      problem("the log has transactions up to " + std::to_string(has) + ", and this copy up to " +
+              std::to_string(id));
+    if (digest(program.at(id)) != verdict.digest)
+      problem("not the program's state after " + std::to_string(id));
+    const std::uint64_t said = file.header().replication.last;
+    if (said > id || said > has)
+      problem("the header says that the log has transaction " + std::to_string(said) + "; it has " +
+              std::to_string(has) + ", and this copy " + std::to_string(id));
+    if (!read.ok()) problem(read.message());
+    // A recovery that was interrupted may have emptied the pool's log; a primary's has appended the
+    // rest before.
+    for (auto one = program.states().upper_bound(has);
+         at.depth == 0 && one != program.states().end() && one->first <= id; ++one)
+      if (!kept.contains(one->first))
+        problem("transaction " + std::to_string(one->first) +
+                " is neither in the log nor in the pool's own");
+    return verdict;
+  }
+};
+
+TEST_P(PrimaryExplore, EachPowerCutLeavesWhatTheLogHasAndWhatItLacks) {
+  Shape shape;
+  shape.like_a_file = GetParam();
+  shape.threads = 2;
+  shape.ring_bytes = GetParam() ? 128 << 10 : 48 << 10;
+  shape.max_data_bytes = 256 * pool::chunk_bytes;
+  const auto& shadow = *engine::find_instance("shadow");
+  const auto simulated = std::make_shared<SimulatedLog>(1);
+  const auto log = std::make_shared<SharedLog>(simulated);
+  Options options = shape.options(shadow);
+  options.replicate.service = log;
+  Program program(12);
+  std::vector<std::byte> image;
+  std::uint64_t base = 0;
+  {
+    auto medium = medium::RecordingMedium::make(shape.medium()).value();
+    auto* const recording = medium.get();
+    auto pool = std::move(
+        AnyPool<BackedUp>::try_open_on("recording", options, std::move(medium), true).value());
+    for (int i = 0; i < 10; ++i) program.step(pool);
+    base = pool.header().base;
+    pool.close();
+    image = recording->current_image();
+  }
+
+  medium::CrashOptions crash_options = shape.medium();
+  crash_options.data_bytes = image.size() - crash_options.log_bytes;
+  auto crash = medium::CrashMedium::make(crash_options).value();
+  auto* const medium = crash.get();
+  for (std::uint64_t at = 0; at < image.size(); at += 4096) {
+    static constexpr std::byte zeros[4096] = {};
+    if (std::memcmp(image.data() + at, zeros, 4096) == 0) continue;
+    ASSERT_TRUE(medium->allocate(at, 4096).ok());
+    medium->store(at, image.data() + at, 4096);
+    medium->flush(at, 4096);
+  }
+  ASSERT_TRUE(medium->fence().ok());
+  crash::Image before(medium->begin_trace(), shape.max_data_bytes);
+  // The last transaction that the log has, after each append.
+  std::vector<std::uint64_t> in_log = {program.states().rbegin()->first};
+  log->after = [&](std::uint64_t sequence) {
+    backup::FrameHeader header;
+    std::memcpy(&header, simulated->messages[sequence - 1].data(), sizeof header);
+    in_log.push_back(std::max(in_log.back(), header.last));
+    medium->done(in_log.size() - 1, log_thread);
+  };
+  medium::Trace trace;
+  std::uint64_t checkpoints = 0;
+  {
+    auto pool = std::move(
+        AnyPool<BackedUp>::try_open_on("crash", options, std::move(crash), false).value());
+    medium->begin(0, program_thread);
+    program.knows(pool);
+    medium->done(0, program_thread);
+    for (std::uint64_t i = 1; i <= 400; ++i) {
+      medium->begin(i, program_thread);
+      program.step(pool);
+      // With and without what the log lacks: now it has all, now it is behind.
+      if (i % 7 == 0) pool.update(shipped, [](auto&, BackedUp&) {});
+      medium->done(i, program_thread);
+    }
+    checkpoints = pool.stats().checkpoints;
+    pool.close();
+    trace = medium->end_trace();
+  }
+  EXPECT_GT(in_log.size(), 50U);
+  EXPECT_GT(checkpoints, 0U) << "the log was full";
+
+  Look look{program, in_log, {}, {}};
+  crash::RecoveredPool<BackedUp, Look> subject(shadow.recover, look);
+  auto arena = crash::Arena::make({crash_options.log_bytes, shape.max_data_bytes, base,
+                                   crash_options.append_unit, crash_options.fence_is_sync})
+                   .value();
+  crash::ExploreOptions how;
+  how.max_recoveries = pool::testing::rounds_in(6000);
+  crash::Seen seen;
+  crash::Explorer explorer(*arena, before, subject, how, seen);
+  explorer.run(trace);
+  EXPECT_EQ(explorer.failure(), "");
+  EXPECT_GT(explorer.counts().distinct, 100U);
+  RecordProperty("recoveries", std::to_string(explorer.counts().recoveries));
+}
+
+}  // namespace
+}  // namespace perdure::replication::test
