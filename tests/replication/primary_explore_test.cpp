@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "perdure/backup/frame.hpp"
@@ -121,6 +123,8 @@ TEST_P(PrimaryExplore, EachPowerCutLeavesWhatTheLogHasAndWhatItLacks) {
   crash::Image before(medium->begin_trace(), shape.max_data_bytes);
   // The last transaction that the log has, after each append.
   std::vector<std::uint64_t> in_log = {program.states().rbegin()->first};
+  // A slow one: the pool's log fills with what it lacks.
+  log->before = [](std::uint64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
   log->after = [&](std::uint64_t sequence) {
     backup::FrameHeader header;
     std::memcpy(&header, simulated->messages[sequence - 1].data(), sizeof header);
@@ -138,15 +142,15 @@ TEST_P(PrimaryExplore, EachPowerCutLeavesWhatTheLogHasAndWhatItLacks) {
     for (std::uint64_t i = 1; i <= 400; ++i) {
       medium->begin(i, program_thread);
       program.step(pool);
-      // With and without what the log lacks: now it has all, now it is behind.
-      if (i % 7 == 0) pool.update(shipped, [](auto&, BackedUp&) {});
+      // Now it has all, now it is behind.
+      if (i % 40 == 0) pool.update(shipped, [](auto&, BackedUp&) {});
       medium->done(i, program_thread);
     }
     checkpoints = pool.stats().checkpoints;
     pool.close();
     trace = medium->end_trace();
   }
-  EXPECT_GT(in_log.size(), 50U);
+  EXPECT_GT(in_log.size(), 10U);
   EXPECT_GT(checkpoints, 0U) << "the log was full";
 
   Look look{program, in_log, {}, {}};
