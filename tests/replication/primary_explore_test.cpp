@@ -52,7 +52,9 @@ struct Look {
   void recovered(pool::OpenPool& file) {
     kept.clear();
     read = log::each_record_above(file.medium(), file.header(), 0,
-                                  [&](const log::RecordView& record) { kept.insert(record.id()); });
+                                  [&](const log::RecordView& record) {
+          for (std::uint64_t n = record.transactions(); n-- > 0;) kept.insert(record.id() - n);
+        });
   }
   crash::Verdict operator()(auto& tx, const BackedUp& root, const crash::Crash& at,
                             const pool::OpenPool& file) const {
