@@ -14,21 +14,22 @@ import tempfile
 import time
 from pathlib import Path
 
-from report import (apps, compare, latency_plot, machine, micro, plot, readers, replicated, systems,
-                    workloads)
+from report import (apps, compare, latency_plot, lost, machine, micro, plot, readers, replicated,
+                    systems, workloads)
 from report import file as file_bench
 from report.driver import Failed
 
 IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
 # The reports with aims of their own; compare makes all others.
 REPORTS = {
-    "micro": micro, "file": file_bench, "apps": apps, "readers": readers, "replicated": replicated
+    "micro": micro, "file": file_bench, "apps": apps, "readers": readers, "replicated": replicated,
+    "lost": lost
 }
 #            seconds, warm-up, of --quick, threads
 USUAL = {
     "micro": (0.25, 0.05, 0.07, 0.02, [1, 2]), "file": (1.0, 0.1, 0.3, 0.05, [1, 2, 16]),
     "apps": (1.0, 0.1, 0.3, 0.05, [1, 4]), "readers": (2.0, 0.0, 0.5, 0.0, [1]),
-    "replicated": (2.0, 0.0, 0.3, 0.0, [1]), "": (0.3, 0.05, 0.1, 0.02, [1])
+    "replicated": (2.0, 0.0, 0.3, 0.0, [1]), "lost": (5.0, 0.0, 1.0, 0.0, [1]), "": (0.3, 0.05, 0.1, 0.02, [1])
 }
 
 
@@ -71,13 +72,14 @@ def parser():
         "and Berkeley DB\n  apps       the three example programs, beside LMDB and SQLite: lines "
         "of code and throughput\n  "
         "readers    a writer beside a process that reads or backs up, beside LMDB and SQLite\n"
-        "  replicated updates that wait for a quorum, beside bare appends; what shipping costs\n\n"
+        "  replicated updates that wait for a quorum, beside bare appends; what shipping costs\n"
+        "  lost       what is lost with a primary, beside SQLite with Litestream and Redis\n\n"
         "Tables go to standard output, progress to standard error; "
         "the JSON and the pictures are written into --out.\nSee bench/README.md for what is "
         "measured and how to read it.")
     p.add_argument("what", metavar="WHAT",
-                   help="list, micro, file, apps, readers, replicated, or workloads with commas "
-                   "between")
+                   help="list, micro, file, apps, readers, replicated, lost, or workloads with "
+                   "commas between")
     p.add_argument(
         "--engine", "--systems", type=names, default=[], metavar="A,B", help=
         "only these: engines (shadow), systems whole (shadow/stm:async), peers (lmdb). Unless "
@@ -153,7 +155,7 @@ def arguments():
                     workloads.structure_of(name))
             except ValueError as error:
                 raise Failed(f"{error} (or list, micro, file, apps, readers, "
-                             "replicated)") from None
+                             "replicated, lost)") from None
     if args.kind == "micro" and args.latency:
         raise Failed(
             "found --latency with micro, which measures rates; expected workloads, such as "
@@ -163,7 +165,7 @@ def arguments():
     if args.kind == "apps":
         args.workloads, args.engine = apps.WORKLOADS, args.engine or apps.SYSTEMS
         args.compare = args.compare or apps.BASE
-    if args.kind in ("file", "readers", "replicated"):
+    if args.kind in ("file", "readers", "replicated", "lost"):
         args.medium = "file"
     args.medium = args.medium or ("file" if args.kind == "apps" else "emulated")
     seconds, warmup, quick, quick_warmup, threads = USUAL.get(args.kind, USUAL[""])
@@ -214,7 +216,7 @@ def write_report(args, data, report, facts):
         f"delays {args.delays}; {args.rounds} rounds of {args.seconds} s")
     drawn = {
         "micro": [plot.micro_pictures], "file": [plot.file_pictures, latency_plot.file_pictures],
-        "readers": [], "replicated": []
+        "readers": [], "replicated": [], "lost": []
     }.get(args.kind, [compare.pictures, *[latency_plot.compare_pictures] * args.latency])
     try:
         for draw in drawn:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`./dev bench replicated`: an update that waits for a quorum beside a bare append to the same
-three servers, which run on this machine; and updates that wait for this copy alone, with nothing behind
-them, with a log that keeps nothing, and with those servers.
+three servers, which run on this machine; and updates that wait for this copy alone, with nothing
+behind them, with a log that keeps nothing, and with those servers.
 """
 
 import shutil

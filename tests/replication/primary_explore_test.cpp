@@ -51,8 +51,8 @@ struct Look {
 
   void recovered(pool::OpenPool& file) {
     kept.clear();
-    read = log::each_record_above(file.medium(), file.header(), 0,
-                                  [&](const log::RecordView& record) {
+    read =
+        log::each_record_above(file.medium(), file.header(), 0, [&](const log::RecordView& record) {
           for (std::uint64_t n = record.transactions(); n-- > 0;) kept.insert(record.id() - n);
         });
   }
