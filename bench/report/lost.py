@@ -122,12 +122,22 @@ class Cell:
         with open(said, "wb") as log:
             self.start([litestream, "replicate", database, f"file://{replica}"], True, stdout=log,
                        stderr=log)
-        until(lambda: b"replicating to" in said.read_bytes(), "Litestream has begun")
+        # It begins with a copy of a database that changes.
+        with contextlib.closing(sqlite3.connect(database, timeout=5)) as db:
+
+            def has_a_copy():
+                with db:
+                    db.execute("insert or replace into rows values (0, '0 ')")
+                return any(path.is_file() for path in replica.rglob("*"))
+
+            until(has_a_copy, "Litestream has a copy")
 
         def last():
             restored = self.folder / "restored"
-            subprocess.run([litestream, "restore", "-o", restored, f"file://{replica}"], check=True,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            done = subprocess.run([litestream, "restore", "-o", restored, f"file://{replica}"],
+                                  check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            if done.returncode != 0:
+                raise Failed(f"litestream restore says: {done.stdout.decode()}")
             with contextlib.closing(sqlite3.connect(restored)) as db:
                 rows = db.execute("select v from rows").fetchall()
             return max((int(v.split(" ")[0]) for (v,) in rows), default=0)
