@@ -48,7 +48,7 @@ class Cell:
     """One store, with another copy, in a folder of its own."""
 
     def __init__(self, args, folder, store, level, nats):
-        self.args, self.folder, self.store, self.level = args, folder, store, level
+        self.args, self.folder, self.store, self.level = args, folder.resolve(), store, level
         self.nats = nats
         self.machine, self.others = [], []  # processes: of the machine that is lost, and others
         folder.mkdir()
