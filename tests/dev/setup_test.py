@@ -37,6 +37,7 @@ STUBS = {
     '    for p; do if grep -qx "$p" "$HERE/refused"; then echo "E: $p: held back" >&2; exit 100; '
     'fi; done; break ;;\nesac; done',
     "cmake": 'echo "cmake $*" >>"$HERE/calls"',
+    "go": 'echo "go $*" >>"$HERE/calls"',
     "ninja": "",
     "ctest": 'echo "ctest $*" >>"$HERE/calls"; echo "100% tests passed, 0 tests failed out of 1"',
 }
@@ -51,6 +52,7 @@ class Dev(LimitedCase):
         self.stubs = self.root / "stubs"
         (self.root / "cmake").mkdir()
         (self.root / "packaging").mkdir()
+        (self.root / "tests" / "porcupine").mkdir(parents=True)
         (self.root / "packaging" / "pypi.py").write_text(
             f"import sys\ncalls = open({str(self.stubs / 'calls')!r}, 'a')\n"
             "calls.write('pypi ' + ' '.join(sys.argv[1:]) + '\\n')\n")
@@ -242,14 +244,16 @@ class Dev(LimitedCase):
     def test_all_tests(self):
         installed, said = self.installed_by("test", "--all", "-R", "x")
         self.assertEqual(installed, set(self.packages("core", "test", "report", "models", "docs",
-                                                       "callgrind", "clang", "nats", "s3")))
-        self.assertIn("-DPERDURE_TEST_GROUPS=report;models;docs;callgrind;clang;nats;s3;bench;"
-                      "papers", self.calls("cmake --preset")[0])
+                                                       "callgrind", "clang", "nats", "s3",
+                                                       "porcupine")))
+        self.assertIn("-DPERDURE_TEST_GROUPS=report;models;docs;callgrind;clang;nats;s3;porcupine;"
+                      "bench;papers", self.calls("cmake --preset")[0])
         self.assertTrue(self.calls("ctest")[0].endswith("-R x"), self.calls("ctest"))
         self.assertNotIn("left out", said)
         self.assertEqual(self.calls("pypi"),
                          ["pypi build/tools/nats tests/nats/requirements.txt",
                           "pypi build/tools/s3 tests/s3/requirements.txt"])
+        self.assertRegex(self.calls("go")[0], r"^go build .*/build/tools/porcupine/check \.$")
         self.assertIn("-DPERDURE_BUILD_NATS=ON", self.calls("cmake --preset")[0])
         self.assertIn("-DPERDURE_BUILD_S3=ON", self.calls("cmake --preset")[0])
 

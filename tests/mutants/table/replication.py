@@ -182,7 +182,7 @@ REPLICATION = (
     ),
     Mutant(
         "what standbys have counts only where the log has it, too",
-        {"primary-standbys-and-log": replace("in_log && ", "")},
+        {"primary-standbys-and-log": instead("standbys_.id_of(n) >= id")},
         by="standbys",
     ),
     Mutant(
