@@ -39,8 +39,11 @@ std::string copy_name(const ReplicateOptions& options, const std::string& path) 
   return std::string(machine) + ":" + path;
 }
 
-std::string copy_id(const std::string& name) {
-  return backup::hash_of(name.data(), name.size()).text();
+std::string copies_of(const std::uint8_t (&uuid)[16]) {
+  return backup::hash_of(uuid, sizeof uuid).text() + "-";
+}
+std::string copy_id(const std::uint8_t (&uuid)[16], const std::string& name) {
+  return copies_of(uuid) + backup::hash_of(name.data(), name.size()).text();
 }
 
 Claims::Claims(std::string path, const pool::ReplicationWords& words)

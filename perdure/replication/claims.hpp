@@ -69,8 +69,10 @@ Status claim_term(Stream& stream, Claims& claims, const LogService& log, const C
 
 /// The name of the copy with the pool file `path`: NAME:PATH. Without a name it is the machine's.
 [[nodiscard]] std::string copy_name(const ReplicateOptions& options, const std::string& path);
-/// 32 letters and digits that stand for the name: Confirmed::copy. Two copies of one name count as
-/// one.
-[[nodiscard]] std::string copy_id(const std::string& name);
+/// Stands for the copy of that name of the pool with that uuid: Confirmed::copy. Two copies of one
+/// name count as one.
+[[nodiscard]] std::string copy_id(const std::uint8_t (&uuid)[16], const std::string& name);
+/// What all copies of the pool have their copy_id() begin with.
+[[nodiscard]] std::string copies_of(const std::uint8_t (&uuid)[16]);
 
 }  // namespace perdure::replication

@@ -73,7 +73,7 @@ class Primary {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::uint64_t frame_bytes = 1 << 20;  // of entries, about
-  Primary(const ReplicateOptions& options, const std::string& path, OpenedLog log);
+  Primary(const ReplicateOptions& options, const pool::OpenPool& file, OpenedLog log);
   Status on_frame(const backup::Frame& frame, const StreamPlace& after);
   Status claim();
   Status append_rest();

@@ -81,7 +81,7 @@ StandbyCopy::StandbyCopy(std::string path, const StandbyOptions& options, Opened
       claims_(path_, replica_->file().header().replication),
       silence_(options.take_over_after, at_random(), Clock::now()),
       confirms_(log.traits.confirms),
-      said_{copy_id(copy_name(options.replicate, path_)), 0} {
+      said_{copy_id(replica_->file().header().uuid, copy_name(options.replicate, path_)), 0} {
   shown_.follows = true;
   show({}, false);
   const base::BlockedSignals blocked;

@@ -14,7 +14,8 @@ Status Standbys::look(LogService& log) {
   std::unordered_map<std::string, std::uint64_t> by_copy;
   for (const Confirmed& one : *said)
     // mutant: standbys-own-copy
-    if (one.copy != own_) by_copy[one.copy] = std::max(by_copy[one.copy], one.id);
+    if (one.copy.starts_with(copies_) && one.copy != own_)
+      by_copy[one.copy] = std::max(by_copy[one.copy], one.id);
   std::vector<std::uint64_t> ids;
   for (const auto& [copy, id] : by_copy) ids.push_back(id);
   std::sort(ids.begin(), ids.end(), std::greater<>());

@@ -3,8 +3,8 @@
 // Standbys: how far the standbys of a pool say that they are, as its primary counts them for the
 // level standby(n).
 //
-//   STANDBYS-1 An id is counted of a copy that has said it, and of no copy twice; the primary's own
-//              copy, which may have been a standby before, is none.
+//   STANDBYS-1 An id is counted of a copy of this pool that has said it, and of no copy twice; the
+//              primary's own copy, which may have been a standby before, is none.
 // That a transaction of this id is the primary's own is known from the log alone: the level also
 // needs that the log has it (Primary::has()), and every copy applies the log's transactions in
 // order.
@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "perdure/base/status.hpp"
@@ -25,8 +26,9 @@ namespace perdure::replication {
 
 class Standbys {
  public:
-  /// `own`: the primary's copy_id().
-  explicit Standbys(std::string own) : own_(std::move(own)) {}
+  /// `copies`: copies_of() the pool; `own`: the primary's copy_id().
+  Standbys(std::string copies, std::string own)
+      : copies_(std::move(copies)), own_(std::move(own)) {}
 
   /// Asks the log what standbys have said. Errors: LogService::confirmed()'s.
   Status look(LogService& log);
@@ -40,7 +42,7 @@ class Standbys {
   [[nodiscard]] std::vector<std::uint64_t> ids() const;
 
  private:
-  const std::string own_;
+  const std::string copies_, own_;
   std::array<std::atomic<std::uint64_t>, most_standbys> ids_{};  // the highest first
 };
 

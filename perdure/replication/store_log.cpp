@@ -175,13 +175,6 @@ Result<std::shared_ptr<LogService>> open_store_log(std::shared_ptr<backup::Store
   if (names->empty() && !create)
     return failure(Code::not_found, store->name(), "no log", "that of a replicated pool",
                    "name the log");
-  // Of another pool's log that was here: no standby of this one has said anything.
-  if (names->empty()) {
-    auto said = store->list(standby_prefix);
-    if (!said) return said.status();
-    for (const std::string& one : *said)
-      if (Status s = store->remove(one); !s.ok()) return s;
-  }
   if (names->empty())
     if (auto made = store->put(name_of(0), nullptr, 0); !made) return made.status();
   return std::shared_ptr<LogService>(std::make_shared<StoreLog>(std::move(store)));

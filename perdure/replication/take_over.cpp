@@ -24,16 +24,16 @@ Result<std::unique_ptr<Primary>> Primary::open(const ReplicateOptions& options,
                                                const pool::OpenPool& file) {
   auto log = connect(options, file.path(), true);
   if (!log) return log.status();
-  return std::unique_ptr<Primary>(new Primary(options, file.path(), std::move(*log)));
+  return std::unique_ptr<Primary>(new Primary(options, file, std::move(*log)));
 }
 
-Primary::Primary(const ReplicateOptions& options, const std::string& path, OpenedLog log)
+Primary::Primary(const ReplicateOptions& options, const pool::OpenPool& file, OpenedLog log)
     : options_(options),
       service_(std::move(log.service)),
-      path_(path),
-      name_(copy_name(options, path)),
+      path_(file.path()),
+      name_(copy_name(options, path_)),
       traits_(log.traits),
-      standbys_(copy_id(name_)) {}
+      standbys_(copies_of(file.header().uuid), copy_id(file.header().uuid, name_)) {}
 
 // Before this copy claims a term: a frame that the log has, and whether it may go on after it.
 Status Primary::on_frame(const backup::Frame& frame, const StreamPlace& after) {

@@ -36,28 +36,31 @@ TEST(StandbyLevel, SaysHowManyStandbysItNeeds) {
 
 TEST(Standbys, AreCountedOnceEach) {
   SimulatedLog log(1);
-  Standbys seen("own");
+  Standbys seen("pool-", "pool-own");
   ASSERT_TRUE(seen.look(log).ok());
   EXPECT_TRUE(seen.ids().empty());
-  log.said = {{"own", 100}, {"a", 5}, {"b", 9}};
+  log.said = {{"pool-own", 100}, {"pool-a", 5}, {"pool-b", 9}, {"other-c", 1000}};
   ASSERT_TRUE(seen.look(log).ok());
   EXPECT_EQ(seen.ids(), (std::vector<std::uint64_t>{9, 5}));
   EXPECT_EQ(seen.id_of(2), 5U);
   EXPECT_EQ(seen.id_of(3), 0U);
-  log.said["a"] = 12;
+  log.said["pool-a"] = 12;
   ASSERT_TRUE(seen.look(log).ok());
   EXPECT_EQ(seen.ids(), (std::vector<std::uint64_t>{12, 9}));
-  log.said = {{"b", 1}};  // made anew
+  log.said = {{"pool-b", 1}};  // made anew
   ASSERT_TRUE(seen.look(log).ok());
   EXPECT_EQ(seen.ids(), (std::vector<std::uint64_t>{12, 9})) << "what was reached stays so";
-  for (unsigned i = 0; i < 30; ++i) log.said["copy " + std::to_string(i)] = 20 + i;
+  for (unsigned i = 0; i < 30; ++i) log.said["pool-" + std::to_string(i)] = 20 + i;
   ASSERT_TRUE(seen.look(log).ok());
   EXPECT_EQ(seen.id_of(most_standbys), 49 - most_standbys + 1);
 }
 
-TEST(Standbys, AreToldApartByTheirNames) {
-  EXPECT_NE(copy_id("a:/pool"), copy_id("b:/pool"));
-  EXPECT_EQ(copy_id("a:/pool"), copy_id("a:/pool"));
+TEST(Standbys, AreToldApartByPoolAndName) {
+  constexpr std::uint8_t pool[16] = {1}, other[16] = {2};
+  EXPECT_NE(copy_id(pool, "a:/pool"), copy_id(pool, "b:/pool"));
+  EXPECT_NE(copy_id(pool, "a:/pool"), copy_id(other, "a:/pool"));
+  EXPECT_EQ(copy_id(pool, "a:/pool"), copy_id(pool, "a:/pool"));
+  EXPECT_TRUE(copy_id(pool, "a:/pool").starts_with(copies_of(pool)));
 }
 
 // ---- a log in files -----------------------------------------------------------------------------
@@ -96,14 +99,6 @@ TEST(StoreLog, KeepsTheLastThatEachStandbyHasSaid) {
   EXPECT_EQ(said(*reads), (Said{{"aa", 12}, {"bb", 11}}));
   EXPECT_TRUE(a->append(1, "x", 1).outcome == Append::done) << "they are none of its messages";
   EXPECT_EQ(a->ends()->last, 1U);
-}
-
-TEST(StoreLog, OfANewPoolHasNoStandbys) {
-  const pool::testing::Scratch scratch;
-  const auto store = backup::open_folder(scratch.path("log"), true).value();
-  ASSERT_TRUE(open_store_log(store, true).value()->confirm({"aa", 3}).ok());
-  ASSERT_TRUE(store->remove("stream-" + std::string(20, '0')).ok());  // its only message
-  EXPECT_EQ(said(*open_store_log(store, true).value()), Said{});
 }
 
 // ---- pools --------------------------------------------------------------------------------------
@@ -177,14 +172,15 @@ TEST(StandbyLevel, IsInDoubtWhereTooFewHaveSaidSo) {
   o.replicate.patience = 200ms;
   auto pool = ReplicatedPool::open(copies.scratch.path(), o);
   // What this copy said when it was a standby itself is no other copy's.
-  copies.log->said[copy_id(copy_name(o.replicate, copies.scratch.path()))] = 1000;
+  const std::string own = copy_name(o.replicate, copies.scratch.path());
+  copies.log->said[copy_id(copies.uuid, own)] = 1000;
   const auto receipt = pool.update([](auto& tx, BackedUp& r) { set(tx, r); });
   std::string message;
   EXPECT_EQ(of_wait(receipt, one, message), Code::in_doubt);
   EXPECT_NE(message.find("in the log"), std::string::npos) << message;
   EXPECT_NE(message.find("1 standbys"), std::string::npos) << message;
   // A copy that says so before the log has the transaction has another one of that number.
-  copies.log->said["another"] = 1000;
+  copies.log->said[copy_id(copies.uuid, "another")] = 1000;
   EXPECT_EQ(of_wait(receipt, one, message), Code::ok);
   copies.shared->off = true;
   const auto next = pool.update([](auto& tx, BackedUp& r) { set(tx, r); });

@@ -177,7 +177,7 @@ REPLICATION = (
     ),
     Mutant(
         "a primary's own copy is none of its standbys (STANDBYS-1)",
-        {"standbys-own-copy": always()},
+        {"standbys-own-copy": always(part="2 of 2")},
         by="standbys",
     ),
     Mutant(
