@@ -14,16 +14,11 @@
 #include <vector>
 
 #include "perdure/backup/frame.hpp"
-#include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/log/redo.hpp"
-#include "testing/crash_medium.hpp"
 #include "testing/recording_medium.hpp"
-#include "testing/recovered.hpp"
-#include "tests/backup/history.hpp"
 #include "tests/replication/other_process.hpp"
-#include "tests/replication/shared_log.hpp"
-#include "tests/replication/simulated_log.hpp"
+#include "tests/replication/power_cuts.hpp"
 
 namespace perdure::replication::test {
 namespace {
@@ -32,7 +27,6 @@ using perdure::test::AnyPool;
 using perdure::test::BackedUp;
 using perdure::test::contents;
 using perdure::test::Program;
-using perdure::test::Shape;
 
 class PrimaryExplore : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Orders, PrimaryExplore, ::testing::Bool(), [](const auto& order) {
@@ -86,50 +80,31 @@ struct Look {
 };
 
 TEST_P(PrimaryExplore, EachPowerCutLeavesWhatTheLogHasAndWhatItLacks) {
-  Shape shape;
-  shape.like_a_file = GetParam();
-  shape.threads = 2;
-  shape.ring_bytes = GetParam() ? 128 << 10 : 48 << 10;
-  shape.max_data_bytes = 256 * pool::chunk_bytes;
-  const auto& shadow = *engine::find_instance("shadow");
-  const auto simulated = std::make_shared<SimulatedLog>(1);
-  const auto log = std::make_shared<SharedLog>(simulated);
-  Options options = shape.options(shadow);
-  options.replicate.service = log;
+  LoggedShape of(GetParam());
   Program program(12);
   std::vector<std::byte> image;
   std::uint64_t base = 0;
   {
-    auto medium = medium::RecordingMedium::make(shape.medium()).value();
+    auto medium = medium::RecordingMedium::make(of.shape.medium()).value();
     auto* const recording = medium.get();
     auto pool = std::move(
-        AnyPool<BackedUp>::try_open_on("recording", options, std::move(medium), true).value());
+        AnyPool<BackedUp>::try_open_on("recording", of.options, std::move(medium), true).value());
     for (int i = 0; i < 10; ++i) program.step(pool);
     base = pool.header().base;
     pool.close();
     image = recording->current_image();
   }
 
-  medium::CrashOptions crash_options = shape.medium();
-  crash_options.data_bytes = image.size() - crash_options.log_bytes;
-  auto crash = medium::CrashMedium::make(crash_options).value();
+  auto crash = crash_medium(of, image);
   auto* const medium = crash.get();
-  for (std::uint64_t at = 0; at < image.size(); at += 4096) {
-    static constexpr std::byte zeros[4096] = {};
-    if (std::memcmp(image.data() + at, zeros, 4096) == 0) continue;
-    ASSERT_TRUE(medium->allocate(at, 4096).ok());
-    medium->store(at, image.data() + at, 4096);
-    medium->flush(at, 4096);
-  }
-  ASSERT_TRUE(medium->fence().ok());
-  crash::Image before(medium->begin_trace(), shape.max_data_bytes);
+  crash::Image before(medium->begin_trace(), of.shape.max_data_bytes);
   // The last transaction that the log has, after each append.
   std::vector<std::uint64_t> in_log = {program.states().rbegin()->first};
   // A slow one: the pool's log fills with what it lacks.
-  log->before = [](std::uint64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
-  log->after = [&](std::uint64_t sequence) {
+  of.log->before = [](std::uint64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+  of.log->after = [&](std::uint64_t sequence) {
     backup::FrameHeader header;
-    std::memcpy(&header, simulated->messages[sequence - 1].data(), sizeof header);
+    std::memcpy(&header, of.simulated->messages[sequence - 1].data(), sizeof header);
     in_log.push_back(std::max(in_log.back(), header.last));
     medium->done(in_log.size() - 1, log_thread);
   };
@@ -137,7 +112,7 @@ TEST_P(PrimaryExplore, EachPowerCutLeavesWhatTheLogHasAndWhatItLacks) {
   std::uint64_t checkpoints = 0;
   {
     auto pool = std::move(
-        AnyPool<BackedUp>::try_open_on("crash", options, std::move(crash), false).value());
+        AnyPool<BackedUp>::try_open_on("crash", of.options, std::move(crash), false).value());
     medium->begin(0, program_thread);
     program.knows(pool);
     medium->done(0, program_thread);
@@ -155,19 +130,7 @@ TEST_P(PrimaryExplore, EachPowerCutLeavesWhatTheLogHasAndWhatItLacks) {
   EXPECT_GT(in_log.size(), 10U);
   EXPECT_GT(checkpoints, 0U) << "the log was full";
 
-  Look look{program, in_log, {}, {}};
-  crash::RecoveredPool<BackedUp, Look> subject(shadow.recover, look);
-  auto arena = crash::Arena::make({crash_options.log_bytes, shape.max_data_bytes, base,
-                                   crash_options.append_unit, crash_options.fence_is_sync})
-                   .value();
-  crash::ExploreOptions how;
-  how.max_recoveries = pool::testing::rounds_in(6000);
-  crash::Seen seen;
-  crash::Explorer explorer(*arena, before, subject, how, seen);
-  explorer.run(trace);
-  EXPECT_EQ(explorer.failure(), "");
-  EXPECT_GT(explorer.counts().distinct, 100U);
-  RecordProperty("recoveries", std::to_string(explorer.counts().recoveries));
+  recover_all(of, base, before, trace, Look{program, in_log, {}, {}});
 }
 
 }  // namespace

@@ -8,16 +8,11 @@
 #include <memory>
 #include <vector>
 
-#include "perdure/engine/dynamic_engine.hpp"
 #include "perdure/replication/claims.hpp"
 #include "perdure/replication/replica.hpp"
-#include "testing/crash_medium.hpp"
 #include "testing/recording_medium.hpp"
-#include "testing/recovered.hpp"
-#include "tests/backup/history.hpp"
 #include "tests/replication/other_process.hpp"
-#include "tests/replication/shared_log.hpp"
-#include "tests/replication/simulated_log.hpp"
+#include "tests/replication/power_cuts.hpp"
 
 namespace perdure::replication::test {
 namespace {
@@ -27,7 +22,6 @@ using perdure::test::AnyPool;
 using perdure::test::BackedUp;
 using perdure::test::contents;
 using perdure::test::Program;
-using perdure::test::Shape;
 
 class StandbyExplore : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Orders, StandbyExplore, ::testing::Bool(), [](const auto& order) {
@@ -35,25 +29,16 @@ INSTANTIATE_TEST_SUITE_P(Orders, StandbyExplore, ::testing::Bool(), [](const aut
 });
 
 TEST_P(StandbyExplore, EachPowerCutLeavesAStateOfThePrimary) {
-  Shape shape;
-  shape.like_a_file = GetParam();
-  shape.threads = 2;
-  shape.ring_bytes = GetParam() ? 128 << 10 : 48 << 10;
-  shape.max_data_bytes = 256 * pool::chunk_bytes;
-  const auto& shadow = *engine::find_instance("shadow");
-  const auto simulated = std::make_shared<SimulatedLog>(1);
-  const auto log = std::make_shared<SharedLog>(simulated);
-  Options options = shape.options(shadow);
-  options.replicate.service = log;
+  LoggedShape of(GetParam());
   Program program(11);
   std::vector<std::byte> image;  // that the standby begins with
   std::uint64_t base = 0;
   std::uint8_t uuid[16];
   {
-    auto medium = medium::RecordingMedium::make(shape.medium()).value();
+    auto medium = medium::RecordingMedium::make(of.shape.medium()).value();
     auto* const recording = medium.get();
     auto pool = std::move(
-        AnyPool<BackedUp>::try_open_on("recording", options, std::move(medium), true).value());
+        AnyPool<BackedUp>::try_open_on("recording", of.options, std::move(medium), true).value());
     for (int i = 0; i < 10; ++i) program.step(pool);
     base = pool.header().base;
     std::memcpy(uuid, pool.header().uuid, sizeof uuid);
@@ -61,9 +46,9 @@ TEST_P(StandbyExplore, EachPowerCutLeavesAStateOfThePrimary) {
     image = recording->current_image();
   }
   {
-    auto medium = medium::RecordingMedium::make(shape.medium(), image).value();
+    auto medium = medium::RecordingMedium::make(of.shape.medium(), image).value();
     auto pool = std::move(
-        AnyPool<BackedUp>::try_open_on("recording", options, std::move(medium), false).value());
+        AnyPool<BackedUp>::try_open_on("recording", of.options, std::move(medium), false).value());
     program.knows(pool);
     for (int i = 0; i < 500; ++i) {
       program.step(pool);
@@ -72,19 +57,9 @@ TEST_P(StandbyExplore, EachPowerCutLeavesAStateOfThePrimary) {
     pool.close();
   }
 
-  medium::CrashOptions crash_options = shape.medium();
-  crash_options.data_bytes = image.size() - crash_options.log_bytes;
-  auto crash = medium::CrashMedium::make(crash_options).value();
+  auto crash = crash_medium(of, image);
   auto* const medium = crash.get();
-  for (std::uint64_t at = 0; at < image.size(); at += 4096) {
-    static constexpr std::byte zeros[4096] = {};
-    if (std::memcmp(image.data() + at, zeros, 4096) == 0) continue;
-    ASSERT_TRUE(medium->allocate(at, 4096).ok());
-    medium->store(at, image.data() + at, 4096);
-    medium->flush(at, 4096);
-  }
-  ASSERT_TRUE(medium->fence().ok());
-  crash::Image before(medium->begin_trace(), shape.max_data_bytes);
+  crash::Image before(medium->begin_trace(), of.shape.max_data_bytes);
   std::vector<std::uint64_t> ids;  // what the copy has after each step
   std::uint64_t checkpoints = 0;
   medium::Trace trace;
@@ -92,7 +67,7 @@ TEST_P(StandbyExplore, EachPowerCutLeavesAStateOfThePrimary) {
     medium->begin(0);
     auto replica = Replica::open_on(std::move(crash), {}).value();
     ids.push_back(replica->last());
-    Stream stream(log, uuid, place_of(replica->file().header().replication));
+    Stream stream(of.log, uuid, place_of(replica->file().header().replication));
     Claims claims("the copy", replica->file().header().replication);
     medium->done(0);
     const Status read =
@@ -135,18 +110,7 @@ TEST_P(StandbyExplore, EachPowerCutLeavesAStateOfThePrimary) {
                         std::to_string(id);
     return verdict;
   };
-  crash::RecoveredPool<BackedUp, decltype(look)> subject(shadow.recover, look);
-  auto arena = crash::Arena::make({crash_options.log_bytes, shape.max_data_bytes, base,
-                                   crash_options.append_unit, crash_options.fence_is_sync})
-                   .value();
-  crash::ExploreOptions how;
-  how.max_recoveries = pool::testing::rounds_in(6000);
-  crash::Seen seen;
-  crash::Explorer explorer(*arena, before, subject, how, seen);
-  explorer.run(trace);
-  EXPECT_EQ(explorer.failure(), "");
-  EXPECT_GT(explorer.counts().distinct, 100U);
-  RecordProperty("recoveries", std::to_string(explorer.counts().recoveries));
+  recover_all(of, base, before, trace, look);
 }
 
 }  // namespace
