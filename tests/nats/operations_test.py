@@ -76,6 +76,8 @@ class Operations(Case):
         self.start(1)
         rows = self.write("rows.csv", b"".join(b"k%d,1\n" % i for i in range(100_000)))
         self.kill_a_load(10, self.pool, rows, *self.with_log("--ack", "shipped"))
+        # What the log lacks of it is appended by the next opening: then a backup fits the log.
+        self.ok("put", self.pool, "first", "1", *self.with_log())
         self.ok("backup", self.pool, self.backups)
         self.follow(self.copy)
         loader = subprocess.Popen([PERDURE, "load", self.pool, rows, "--batch", "1",
