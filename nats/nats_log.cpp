@@ -176,8 +176,8 @@ class NatsLog final : public LogService {
       const auto now = std::chrono::steady_clock::now();
       if (!is.ok()) {
         if (is.code() != Code::not_found) return is.status();
-        // A leader that others have replaced does not know it for some seconds. That the log has
-        // lost its end is certain when one that has a majority says so, for long enough.
+        // A leader that was replaced behind a cut network may not know it for ten seconds. The log
+        // has lost its end if that is said throughout the patience, and by one with a majority.
         if (now - lost_since > patience_) {
           if (Status s = check_majority(); !s.ok()) return s;
           return is.status();

@@ -38,7 +38,7 @@ struct Arguments {
 constexpr std::uint64_t keys = 10'000;
 constexpr std::size_t row_bytes = 100;
 
-// Row n: its number, and so many bytes in all.
+// Row n: its number, filled up to row_bytes.
 std::string row(std::uint64_t n) {
   std::string text = std::to_string(n) + " ";
   text.resize(row_bytes, '.');

@@ -204,8 +204,10 @@ FIGURES = {
 
 def summary(data):
     return {
-        name: {text: spread([r[name][key] for r in data["rounds"]]) for text, key in FIGURES.items()}
-        for name in CELLS
+        name: {
+            text: spread([r[name][key] for r in data["rounds"]])
+            for text, key in FIGURES.items()
+        } for name in CELLS
     }
 
 

@@ -156,7 +156,7 @@ class Running final : public RunningEngine {
   std::shared_ptr<backup::Archive> archive_;       // its thread reads the engine's log
   std::shared_ptr<replication::Primary> primary_;  // so does its
   std::atomic<std::uint64_t> closed_at_{0};
-  std::mutex completing_;  // for who has the reserved number
+  std::mutex completing_;  // held by the thread that has the reserved number
   std::mutex levels_;      // guards acknowledgements_
   // Last: their threads end first.
   Completions completions_;

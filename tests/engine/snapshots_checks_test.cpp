@@ -204,8 +204,13 @@ void meet() {
   if (role == Role::opener && points == 1) stage = 1, until(3);  // updates of before have ended
   if (role == Role::opener && points == 2) stage = 4;            // it has the id
 }
-TEST_P(SnapshotChecks, HaveTheBlocksOfASpanThatAnotherTransactionMade) {
-  if (GetParam().name == "shadow/global_lock") GTEST_SKIP() << "one transaction at a time";
+class ConcurrentSnapshotChecks : public SnapshotChecks {};
+std::vector<EngineInfo> with_concurrent_transactions() {
+  return engines_that(
+      [](const EngineInfo& e) { return e.has_snapshots && e.name != "shadow/global_lock"; });
+}
+ENGINE_SUITE(ConcurrentSnapshotChecks, with_concurrent_transactions);
+TEST_P(ConcurrentSnapshotChecks, HaveTheBlocksOfASpanThatAnotherTransactionMade) {
   auto pool = open();
   constexpr std::size_t bytes = 1024;
   const auto put = [&](std::size_t at) {

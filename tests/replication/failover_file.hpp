@@ -26,9 +26,7 @@ std::string write_history(Tx& tx, const Ledger& ledger, const OperationRecord* r
                           std::uint64_t count, const std::vector<std::uint64_t>& began,
                           const std::string& path) {
   using Json = nlohmann::json;
-  std::unordered_map<std::uint64_t, const OperationRecord*> known;
-  for (std::uint64_t i = 0; i < count; ++i)
-    if (records[i].state != OperationRecord::none) known.emplace(records[i].number, &records[i]);
+  const auto known = by_number(records, count);
   std::ofstream file;
   file.exceptions(std::ios::badbit | std::ios::failbit);
   file.open(path);

@@ -92,6 +92,15 @@ struct InMemory {
   void value(std::size_t i, std::uint64_t v) { values[i] = v; }
 };
 
+/// What is known of the operations that were invoked, by number.
+inline std::unordered_map<std::uint64_t, const OperationRecord*> by_number(
+    const OperationRecord* records, std::uint64_t count) {
+  std::unordered_map<std::uint64_t, const OperationRecord*> known;
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (records[i].state != OperationRecord::none) known.emplace(records[i].number, &records[i]);
+  return known;
+}
+
 /// What check_history() has found.
 struct HistoryReport {
   std::string wrong;            ///< empty: nothing
@@ -107,9 +116,7 @@ HistoryReport check_history(Tx& tx, const Ledger& ledger, const OperationRecord*
   const auto wrong = [&](const std::string& what) {
     if (report.wrong.empty()) report.wrong = what;
   };
-  std::unordered_map<std::uint64_t, const OperationRecord*> known;
-  for (std::uint64_t i = 0; i < count; ++i)
-    if (records[i].state != OperationRecord::none) known.emplace(records[i].number, &records[i]);
+  const auto known = by_number(records, count);
   InMemory memory;
   memory.accounts.fill(Ledger::first_balance);
   std::unordered_map<std::uint64_t, std::uint64_t> seen;  // the place in the journal

@@ -15,6 +15,7 @@
 
 #include "perdure/engine/engine_info.hpp"
 #include "testing/crash_medium.hpp"
+#include "testing/recording_medium.hpp"
 #include "testing/recovered.hpp"
 #include "tests/backup/history.hpp"
 #include "tests/engine/suite.hpp"
@@ -39,6 +40,27 @@ struct LoggedShape {
   const std::shared_ptr<SimulatedLog> simulated = std::make_shared<SimulatedLog>(1);
   const std::shared_ptr<SharedLog> log = std::make_shared<SharedLog>(simulated);
 };
+
+/// A pool's file after its first session, of ten transactions; what else is known of it.
+struct FirstSession {
+  std::vector<std::byte> image;
+  std::uint64_t base = 0;
+  std::uint8_t uuid[16] = {};
+};
+inline FirstSession first_session(const LoggedShape& of, perdure::test::Program& program) {
+  using Pool = perdure::test::AnyPool<perdure::test::BackedUp>;
+  FirstSession first;
+  auto medium = medium::RecordingMedium::make(of.shape.medium()).value();
+  auto* const recording = medium.get();
+  auto pool = Pool::try_open_on("recording", of.options, std::move(medium), true).value();
+  for (int i = 0; i < 10; ++i) program.step(pool);
+  const pool::Header header = pool.header();
+  first.base = header.base;
+  std::memcpy(first.uuid, header.uuid, sizeof first.uuid);
+  pool.close();
+  first.image = recording->current_image();
+  return first;
+}
 
 /// A medium with the file's contents, all durable.
 inline std::unique_ptr<medium::CrashMedium> crash_medium(const LoggedShape& of,

@@ -16,7 +16,6 @@
 #include "perdure/backup/frame.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/log/redo.hpp"
-#include "testing/recording_medium.hpp"
 #include "tests/replication/other_process.hpp"
 #include "tests/replication/power_cuts.hpp"
 
@@ -82,20 +81,9 @@ struct Look {
 TEST_P(PrimaryExplore, EachPowerCutLeavesWhatTheLogHasAndWhatItLacks) {
   LoggedShape of(GetParam());
   Program program(12);
-  std::vector<std::byte> image;
-  std::uint64_t base = 0;
-  {
-    auto medium = medium::RecordingMedium::make(of.shape.medium()).value();
-    auto* const recording = medium.get();
-    auto pool = std::move(
-        AnyPool<BackedUp>::try_open_on("recording", of.options, std::move(medium), true).value());
-    for (int i = 0; i < 10; ++i) program.step(pool);
-    base = pool.header().base;
-    pool.close();
-    image = recording->current_image();
-  }
+  const FirstSession first = first_session(of, program);
 
-  auto crash = crash_medium(of, image);
+  auto crash = crash_medium(of, first.image);
   auto* const medium = crash.get();
   crash::Image before(medium->begin_trace(), of.shape.max_data_bytes);
   // The last transaction that the log has, after each append.
@@ -130,7 +118,7 @@ TEST_P(PrimaryExplore, EachPowerCutLeavesWhatTheLogHasAndWhatItLacks) {
   EXPECT_GT(in_log.size(), 10U);
   EXPECT_GT(checkpoints, 0U) << "the log was full";
 
-  recover_all(of, base, before, trace, Look{program, in_log, {}, {}});
+  recover_all(of, first.base, before, trace, Look{program, in_log, {}, {}});
 }
 
 }  // namespace

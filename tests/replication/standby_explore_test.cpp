@@ -31,22 +31,9 @@ INSTANTIATE_TEST_SUITE_P(Orders, StandbyExplore, ::testing::Bool(), [](const aut
 TEST_P(StandbyExplore, EachPowerCutLeavesAStateOfThePrimary) {
   LoggedShape of(GetParam());
   Program program(11);
-  std::vector<std::byte> image;  // that the standby begins with
-  std::uint64_t base = 0;
-  std::uint8_t uuid[16];
+  const FirstSession first = first_session(of, program);
   {
-    auto medium = medium::RecordingMedium::make(of.shape.medium()).value();
-    auto* const recording = medium.get();
-    auto pool = std::move(
-        AnyPool<BackedUp>::try_open_on("recording", of.options, std::move(medium), true).value());
-    for (int i = 0; i < 10; ++i) program.step(pool);
-    base = pool.header().base;
-    std::memcpy(uuid, pool.header().uuid, sizeof uuid);
-    pool.close();
-    image = recording->current_image();
-  }
-  {
-    auto medium = medium::RecordingMedium::make(of.shape.medium(), image).value();
+    auto medium = medium::RecordingMedium::make(of.shape.medium(), first.image).value();
     auto pool = std::move(
         AnyPool<BackedUp>::try_open_on("recording", of.options, std::move(medium), false).value());
     program.knows(pool);
@@ -57,7 +44,7 @@ TEST_P(StandbyExplore, EachPowerCutLeavesAStateOfThePrimary) {
     pool.close();
   }
 
-  auto crash = crash_medium(of, image);
+  auto crash = crash_medium(of, first.image);
   auto* const medium = crash.get();
   crash::Image before(medium->begin_trace(), of.shape.max_data_bytes);
   std::vector<std::uint64_t> ids;  // what the copy has after each step
@@ -67,7 +54,7 @@ TEST_P(StandbyExplore, EachPowerCutLeavesAStateOfThePrimary) {
     medium->begin(0);
     auto replica = Replica::open_on(std::move(crash), {}).value();
     ids.push_back(replica->last());
-    Stream stream(of.log, uuid, place_of(replica->file().header().replication));
+    Stream stream(of.log, first.uuid, place_of(replica->file().header().replication));
     Claims claims("the copy", replica->file().header().replication);
     medium->done(0);
     const Status read =
@@ -110,7 +97,7 @@ TEST_P(StandbyExplore, EachPowerCutLeavesAStateOfThePrimary) {
                         std::to_string(id);
     return verdict;
   };
-  recover_all(of, base, before, trace, look);
+  recover_all(of, first.base, before, trace, look);
 }
 
 }  // namespace
