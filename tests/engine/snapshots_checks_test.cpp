@@ -17,6 +17,7 @@
 
 #include "perdure/engine/shadow/versions.hpp"
 #include "perdure/perdure.hpp"
+#include "tests/engine/stages.hpp"
 #include "tests/engine/suite.hpp"
 #include "tests/pool/pool_test.hpp"
 
@@ -190,14 +191,8 @@ TEST_P(SnapshotChecks, AreExactBesideWritersAndTrims) {
 // Two transactions need a new span, of which each has blocks. One makes it; the other one, which
 // began before, has yet to own the bitmap's lines, and changes the span only after the snapshot.
 // What it would save of the bitmap is no data.
-std::atomic<int> stage{0};
 enum class Role : std::uint8_t { none, opener, second };
 thread_local Role role = Role::none;
-thread_local int points = 0;
-void until(int wanted) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (stage < wanted && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-}
 void meet() {
   ++points;
   if (role == Role::second && points == 1) stage = 2, until(4);  // it is about to own a line

@@ -19,6 +19,7 @@
 #include "perdure/engine/shadow/versions.hpp"
 #include "perdure/perdure.hpp"
 #include "tests/api/fork.hpp"
+#include "tests/engine/stages.hpp"
 #include "tests/engine/suite.hpp"
 #include "tests/pool/pool_test.hpp"
 #include "tests/support/comes.hpp"
@@ -253,11 +254,7 @@ TEST_P(SnapshotsTest, LeaveThreadsAloneForAsLongAsTheyAreRead) {
 
 // An update that begins while a snapshot is being opened draws its id before the snapshot takes its
 // own, and goes on only later.
-std::atomic<int> stage{0};
-thread_local int role = 0, points = 0;
-void until(int wanted) {
-  while (stage < wanted) std::this_thread::yield();
-}
+thread_local int role = 0;
 void meet() {
   constexpr int opener = 1, writer = 2, updates_have_ended = 1, has_id = 4;
   if (role == opener && ++points == updates_have_ended) stage = 1, until(2);
