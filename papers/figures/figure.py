@@ -23,13 +23,15 @@ from report.stats import spread
 @dataclass(frozen=True)
 class Point:
     """A median with the slowest and the fastest round; x is a number, or a name if the figure has
-    bars."""
+    bars. `rounds`: what each round measured, in their order, so that two points can be compared
+    round by round; none of a trace, and of what was kept before they were."""
 
     series: str
     x: float | str
     y: float
     low: float
     high: float
+    rounds: tuple = ()
 
 
 @dataclass
@@ -145,7 +147,7 @@ def processes(bench, wanted):
 
 def point(series, x, values):
     s = spread(values)
-    return Point(series, x, s.median, s.low, s.high)
+    return Point(series, x, s.median, s.low, s.high, tuple(values))
 
 
 def ratios(above, below):

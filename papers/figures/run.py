@@ -21,8 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "papers")]
 
-from figures import kept, page, report, sources  # noqa: E402
-from figures.figure import Bench, as_json, has_points  # noqa: E402
+from figures import conclusions, kept, page, report, sources, verdicts  # noqa: E402
+from figures.figure import Bench, as_json as as_document, has_points  # noqa: E402
 from figures.papers import PAPER_OF, PAPERS, QUICK  # noqa: E402
 from figures.verdict import judge  # noqa: E402
 from report import machine  # noqa: E402
@@ -44,6 +44,12 @@ def arguments():
     parser.add_argument("--list", action="store_true",
                         help="name the rows with their verdicts; measure and write nothing")
     parser.add_argument(
+        "--verdicts", action="store_true", help=
+        "say of each paper's figures whether its conclusion (papers/conclusions.json) holds, over "
+        "what is kept; measure and write nothing")
+    parser.add_argument("--against", metavar="COMMIT",
+                        help="with --verdicts: and what the conclusions of this commit would say")
+    parser.add_argument(
         "--quick", action="store_true", help=
         "3 rounds and smaller sizes of the rows that are soonest done and say most, in under 10 "
         f"minutes: a hint only ({', '.join(QUICK)}; others by --only)")
@@ -63,6 +69,8 @@ def arguments():
     args = parser.parse_args()
     if args.rounds < 1:
         parser.error(f"argument --rounds: found {args.rounds}, expected at least 1")
+    if args.against and not args.verdicts:
+        parser.error("argument --against: found no --verdicts, expected both")
     if args.quick:
         args.rounds = min(args.rounds, 3)
     for name in args.papers:
@@ -145,7 +153,7 @@ def measure(args, documents):
                           lambda text, h=head: progress(f"{h}: {text}"))
             cannot = figure.needs(facts)
             points = [] if cannot else figure.measure(bench)
-            document = as_json(
+            document = as_document(
                 figure, points,
                 time.monotonic() - began, facts, args.rounds, args.quick,
                 {name: of_systems[name] for name in (*paper.systems, *figure.systems)}, cannot)
@@ -174,7 +182,7 @@ def print_list(papers, documents):
                 f"{'stale' if document and document['stale'] else '':6} {figure.title}")
 
 
-def verdicts(papers, documents):
+def as_json(papers, documents):
     return {
         paper.name: {
             f.row: {
@@ -188,6 +196,8 @@ def verdicts(papers, documents):
 def main():
     args = arguments()
     documents = {paper.name: kept.load(args.out, paper, args.quick) for paper in PAPERS.values()}
+    if args.verdicts:
+        return verdicts.show(args, documents, ROOT)
     failed = measure(args, documents)
     if args.list and not args.json:
         print_list(args.papers, documents)
@@ -202,7 +212,7 @@ def main():
         written = [page.write_page(paper, documents[paper.name], args.out) for paper in args.papers]
         written.append(report.write_report(PAPERS.values(), documents, args.report))
     if args.json:
-        print(json.dumps(verdicts(args.papers, documents), indent=1))
+        print(json.dumps(as_json(args.papers, documents), indent=1))
     else:
         print("written: " + ", ".join(str(path) for path in written))
     for failure in failed:
@@ -213,7 +223,7 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except Failed as failure:
+    except (Failed, conclusions.BadConclusion) as failure:
         sys.exit(f"figures: {failure}")
     except KeyboardInterrupt:
         sys.exit(130)
