@@ -26,6 +26,7 @@ struct Api {
   Code (*set_reconnect_wait)(void* options, std::int64_t ms) = nullptr;
   Code (*set_ping_interval)(void* options, std::int64_t ms) = nullptr;
   Code (*set_max_pings_out)(void* options, int pings) = nullptr;
+  Code (*set_send_asap)(void* options, bool asap) = nullptr;
   Code (*connect)(void** connection, void* options) = nullptr;
   void (*connection_destroy)(void* connection) = nullptr;
   std::int64_t (*largest)(void* connection) = nullptr;
@@ -75,6 +76,7 @@ struct Api {
     find(set_reconnect_wait, "natsOptions_SetReconnectWait");
     find(set_ping_interval, "natsOptions_SetPingInterval");
     find(set_max_pings_out, "natsOptions_SetMaxPingsOut");
+    find(set_send_asap, "natsOptions_SetSendAsap");
     find(connect, "natsConnection_Connect");
     find(connection_destroy, "natsConnection_Destroy");
     find(largest, "natsConnection_GetMaxPayload");
@@ -161,6 +163,8 @@ Result<std::shared_ptr<Client>> Client::connect(const std::string& servers,
   // where it is told nothing else.
   if (code == 0) code = a.set_ping_interval(made, patience.count());
   if (code == 0) code = a.set_max_pings_out(made, 1);
+  // Otherwise libnats keeps what is published for a millisecond or more, to send it with more.
+  if (code == 0) code = a.set_send_asap(made, true);
   void* connected = nullptr;
   if (code == 0) code = a.connect(&connected, made);
   if (code != 0)
@@ -233,9 +237,9 @@ Result<std::unique_ptr<Client::Subscription>> Client::listen(const std::string& 
 
 Client::Subscription::~Subscription() { api().subscription_destroy(subscription_); }
 
-std::optional<std::string> Client::Subscription::next() {
+std::optional<std::string> Client::Subscription::next(std::chrono::milliseconds at_most) {
   void* next = nullptr;
-  const Api::Code code = api().next_message(&next, subscription_, 0);
+  const Api::Code code = api().next_message(&next, subscription_, at_most.count());
   const Owned message(next, api().message_destroy);
   if (code != 0) return std::nullopt;
   return answer_of(next).data;

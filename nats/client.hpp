@@ -51,8 +51,9 @@ class Client {
   class Subscription {
    public:
     ~Subscription();
-    /// The next message that has come; none: nullopt. Never waits.
-    std::optional<std::string> next();
+    /// The next message; none: nullopt. Waits for one, for `at_most`, in whole milliseconds; may
+    /// return earlier where there is no connection.
+    std::optional<std::string> next(std::chrono::milliseconds at_most = {});
 
    private:
     friend class Client;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -91,6 +92,7 @@ class NatsLog final : public LogService {
         stream_(std::move(stream)),
         subject_("perdure." + stream_ + ".log"),
         standbys_("perdure." + stream_ + ".standbys"),
+        news_("perdure." + stream_ + ".news"),
         name_(options.servers + "/" + stream_),
         patience_(options.patience) {}
   /// From here on, describe() asks the servers through this connection.
@@ -145,8 +147,11 @@ class NatsLog final : public LogService {
                                     {"Nats-Expected-Last-Sequence", std::to_string(sequence - 1)}});
     if (!answer) return {Append::unknown, answer.status()};
     const Json json = Json::parse(answer->data, nullptr, false);
-    if (json.is_object() && json.value("seq", std::uint64_t{0}) == sequence)
+    if (json.is_object() && json.value("seq", std::uint64_t{0}) == sequence) {
+      // For wait(), by a message that is not stored. One that is lost costs a reader time.
+      (void)client_->publish(news_, std::to_string(sequence));
       return {Append::done, {}};
+    }
     const Status why =
         failure(Code::exists, name_,
                 "an append of message " + std::to_string(sequence) + ": " + words_of(json), {}, {});
@@ -158,6 +163,7 @@ class NatsLog final : public LogService {
   Result<std::vector<Message>> read(std::uint64_t from, std::uint64_t bytes) override {
     const auto begun = std::chrono::steady_clock::now();
     auto lost_since = begun;
+    std::chrono::microseconds nap(250);
     std::vector<Message> messages;
     for (;;) {
       auto first = get(from);
@@ -189,7 +195,8 @@ class NatsLog final : public LogService {
           return failure(Code::io, name_, "no server that has message " + std::to_string(from), {},
                          {});
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      std::this_thread::sleep_for(nap);
+      nap = std::min<std::chrono::microseconds>(nap * 2, std::chrono::milliseconds(5));
     }
   }
 
@@ -197,6 +204,23 @@ class NatsLog final : public LogService {
     auto end = last();
     if (!end) return end.status();
     return ends(*end);
+  }
+
+  bool wait(std::uint64_t from, std::chrono::microseconds at_most) override {
+    using std::chrono::milliseconds;
+    const auto until = std::chrono::steady_clock::now() + at_most;
+    const std::lock_guard lock(news_mutex_);
+    if (hears_ == nullptr)
+      if (auto made = client_->listen(news_); made.ok()) hears_ = std::move(*made);
+    for (;;) {
+      const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
+      const auto text =
+          hears_ == nullptr ? std::nullopt : hears_->next(std::max(left, milliseconds(0)));
+      if (text && std::strtoull(text->c_str(), nullptr, 10) >= from) return true;
+      if (text && left.count() > 0) continue;
+      std::this_thread::sleep_until(until);
+      return false;
+    }
   }
 
   Status trim(std::uint64_t below) override {
@@ -365,11 +389,13 @@ class NatsLog final : public LogService {
 
   const std::shared_ptr<Client> client_;
   std::shared_ptr<Client> system_;  // null: the servers are not asked
-  const std::string stream_, subject_, standbys_, name_;
+  const std::string stream_, subject_, standbys_, news_, name_;
   const std::chrono::milliseconds patience_;
   std::mutex mutex_;  // guards what follows
   std::unique_ptr<Client::Subscription> listens_;
   std::map<std::string, std::uint64_t> said_;  // by copy
+  std::mutex news_mutex_;                      // guards what follows
+  std::unique_ptr<Client::Subscription> hears_;
 };
 
 }  // namespace

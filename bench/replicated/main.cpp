@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What replication costs: the latency of an update that waits for a quorum beside a bare append of
-// as many bytes to the same servers, and the throughput of updates that wait for nothing but this
-// copy, with and without a log that is appended to behind them. `./dev bench replicated` runs it: a
-// cell's name on standard input, its result as JSON on standard output.
+// What replication costs: the latency of an update that waits for a quorum, or for a standby, beside
+// a bare append of as many bytes to the same servers, and the throughput of updates that wait for
+// nothing but this copy, with and without a log that is appended to behind them. `./dev bench
+// replicated` runs it: a cell's name on standard input, its result as JSON on standard output.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -21,6 +21,7 @@
 #include "perdure/backup/frame.hpp"
 #include "perdure/perdure.hpp"
 #include "perdure/replication/logs.hpp"
+#include "perdure/replication/standby.hpp"
 
 namespace bench::replicated {
 namespace {
@@ -124,13 +125,24 @@ class Updates {
  public:
   enum class Log : std::uint8_t { none, nowhere, servers };
   Updates(const std::string& name, const char* medium, Log log)
-      : pool_(open(name, medium, log)), random_(1) {}
+      : name_(name), pool_(open(name, medium, log)), random_(1) {}
 
-  Json wait_for_quorum() {
+  /// Has a standby on a file from here on.
+  void follow() {
+    const std::string copy = arguments.folder + "/" + name_ + "-copy";
+    const std::string backups = arguments.folder + "/" + name_ + "-backups";
+    (void)pool_.backup(backups);
+    perdure::StandbyOptions o;
+    o.medium = "file";
+    o.replicate.log = Append::named(name_);
+    o.backups = backups;
+    standby_ = perdure::replication::StandbyCopy::open(copy, o).value();
+    standby_->catch_up(std::chrono::seconds(30)).or_throw();
+  }
+  Json wait_for(perdure::Ack level) {
     return time_each([&] {
       const std::uint64_t n = random_();
-      pool_.update(perdure::quorum,
-                   [&](auto& tx, Words& w) { tx.write(w.word[n % Words::count], n); });
+      pool_.update(level, [&](auto& tx, Words& w) { tx.write(w.word[n % Words::count], n); });
     });
   }
   Json wait_for_this_copy() {
@@ -156,7 +168,9 @@ class Updates {
     const std::string& folder = medium == std::string("file") ? arguments.folder : arguments.memory;
     return WordPool::open(folder + "/" + name, o);
   }
+  const std::string name_;
   WordPool pool_;
+  std::unique_ptr<perdure::replication::StandbyCopy> standby_;
   std::mt19937_64 random_;
 };
 
@@ -166,11 +180,13 @@ int run() {
   using Log = Updates::Log;
   Updates quorum("quorum", "emulated", Log::servers), on_file("quorum-file", "file", Log::servers),
       alone("alone", "emulated", Log::none), nowhere("nowhere", "emulated", Log::nowhere),
-      shipped("shipped", "emulated", Log::servers);
+      shipped("shipped", "emulated", Log::servers), followed("standby", "emulated", Log::servers);
+  followed.follow();
   const std::map<std::string, std::function<Json()>> cells{
       {"append", [&] { return append.run(); }},
-      {"quorum", [&] { return quorum.wait_for_quorum(); }},
-      {"quorum-file", [&] { return on_file.wait_for_quorum(); }},
+      {"quorum", [&] { return quorum.wait_for(perdure::quorum); }},
+      {"quorum-file", [&] { return on_file.wait_for(perdure::quorum); }},
+      {"standby", [&] { return followed.wait_for(perdure::standby(1)); }},
       {"alone", [&] { return alone.wait_for_this_copy(); }},
       {"nowhere", [&] { return nowhere.wait_for_this_copy(); }},
       {"shipped", [&] { return shipped.wait_for_this_copy(); }}};

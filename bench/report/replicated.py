@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`./dev bench replicated`: an update that waits for a quorum beside a bare append to the same
-three servers, which run on this machine; and updates that wait for this copy alone, with nothing
-behind them, with a log that keeps nothing, and with those servers.
+"""`./dev bench replicated`: an update that waits for a quorum, or for a standby, beside a bare
+append to the same three servers, which run on this machine; and updates that wait for this copy
+alone, with nothing behind them, with a log that keeps nothing, and with those servers.
 """
 
 import shutil
@@ -15,7 +15,7 @@ from .readers import Program
 from .rounds import Progress
 from .stats import spread
 
-CELLS = ["append", "quorum", "quorum-file", "alone", "nowhere", "shipped"]
+CELLS = ["append", "quorum", "quorum-file", "standby", "alone", "nowhere", "shipped"]
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/demo"))
 from nats_servers import Servers  # noqa: E402  pylint: disable=wrong-import-position
@@ -53,6 +53,8 @@ FIGURES = {
     "of the append": lambda r: r["quorum"]["p50_us"] / r["append"]["p50_us"],
     "on a file, p50, us": lambda r: r["quorum-file"]["p50_us"],
     "on a file, of the append": lambda r: r["quorum-file"]["p50_us"] / r["append"]["p50_us"],
+    "one that waits for a standby on a file, p50, us": lambda r: r["standby"]["p50_us"],
+    "a standby, of the append": lambda r: r["standby"]["p50_us"] / r["append"]["p50_us"],
     "p99 of the append's": lambda r: r["quorum"]["p99_us"] / r["append"]["p99_us"],
     "updates of one thread alone, a second": lambda r: r["alone"]["rate"],
     "with a log that keeps nothing, of that": lambda r: r["nowhere"]["rate"] / r["alone"]["rate"],

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/replication/log_service.hpp"
 
+#include <thread>
+
 namespace perdure::replication {
 namespace {
 
@@ -13,6 +15,10 @@ Status confirms_nothing(const std::string& name) {
 
 Status LogService::confirm(const Confirmed&) { return confirms_nothing(name()); }
 Result<std::vector<Confirmed>> LogService::confirmed() { return confirms_nothing(name()); }
+bool LogService::wait(std::uint64_t, std::chrono::microseconds at_most) {
+  std::this_thread::sleep_for(at_most);
+  return false;
+}
 
 Result<bool> at_end(const LogEnds& ends, std::uint64_t from, const std::string& name) {
   if (from == ends.last + 1) return true;

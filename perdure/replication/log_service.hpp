@@ -11,6 +11,7 @@
 // Thread safety: any thread may make all calls.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -70,6 +71,9 @@ class LogService {
   /// errors a later call can succeed.
   virtual Result<std::vector<Message>> read(std::uint64_t from, std::uint64_t bytes) = 0;
   virtual Result<LogEnds> ends() = 0;
+  /// Waits until the log may have message `from`, and returns true; false when `at_most` is over.
+  /// A backend that is not told of new messages waits that long each time, and returns false.
+  virtual bool wait(std::uint64_t from, std::chrono::microseconds at_most);
   /// Removes the messages below `below`; the last one stays.
   virtual Status trim(std::uint64_t below) = 0;
   virtual Result<LogTraits> describe() = 0;

@@ -17,8 +17,8 @@ using std::chrono::milliseconds;
 
 constexpr microseconds shortest_nap(200), longest_nap(50'000);
 constexpr milliseconds watch_every(1000);
-// How often standbys are looked at: while a thread waits for them, and otherwise.
-constexpr milliseconds look_every(1), look_rarely_every(50);
+// How often standbys are looked at, unless a thread waits for them.
+constexpr milliseconds look_rarely_every(50);
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
@@ -75,15 +75,16 @@ void Primary::run() {
                 : std::min(nap * 2, longest_nap);
       show(s.message());
     }
-    if (!idle) continue;
-    (void)log_->floors().nap(nap, true, wakes);
+    // A processor that reads a log closely behind its writer takes the writer's lines away from it.
+    if (!idle && (more_ || waiting_.load(std::memory_order_relaxed) != 0)) continue;
+    (void)log_->floors().nap(nap, idle, wakes);
   }
 }
 
 // Appends what is durable, or asks what has come of what is under way. Under the lock.
 Status Primary::step() {
   if (stream_->under_way()) return take(stream_->settle());
-  (void)gather();
+  more_ = gather() == backup::LogTap::Found::more;
   if (!entries_.empty()) return append_gathered(file_->data_bytes());
   // A sign to standbys. Where this copy is deposed, it is refused.
   if (const auto beat = options_.beat_every; beat.count() != 0)
@@ -180,8 +181,8 @@ Status Primary::take(const Result<Stream::State>& state) {
 // Under the lock.
 Status Primary::look_at_standbys() {
   if (!asked_.load(std::memory_order_relaxed)) return {};
-  const bool soon = waiting_.load(std::memory_order_relaxed) != 0;
-  if (Clock::now() - looked_ < (soon ? look_every : look_rarely_every)) return {};
+  const bool now = waiting_.load(std::memory_order_relaxed) != 0;
+  if (!now && Clock::now() - looked_ < look_rarely_every) return {};
   Status s = standbys_.look(*service_);
   looked_ = Clock::now();
   const std::lock_guard lock(shown_mutex_);

@@ -114,6 +114,7 @@ class Primary {
   Claims claims_;
   std::uint64_t last_ = 0;  // before the session: of all that this copy has
   backup::EntryGatherer entries_;
+  bool more_ = false;            // was durable when entries_ was full
   Clock::time_point appended_;   // when the frame was begun that is under way
   std::uint64_t appending_ = 0;  // its bytes
   Clock::time_point watched_;    // when the log's end was last looked at, or appended to

@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 constexpr microseconds shortest_nap(500), longest_nap(20'000);
 constexpr milliseconds most_wait(1000);
 // How often a copy says how far it is: while it reads on, and when there is nothing new.
-constexpr milliseconds say_every(5), say_again_every(1000);
+constexpr milliseconds say_every(1), say_again_every(1000);
 
 // Whether the copy can't follow any more: no later attempt succeeds. A full disk may get space.
 bool ends(const Status& s) noexcept { return !s.ok() && !may_pass(s) && s.code() != Code::full; }
@@ -126,7 +126,10 @@ void StandbyCopy::run() {
       silence_.no_answer(Clock::now());
     if (s.ok() && takes_over()) return;
     nap = !s.ok() ? longest_nap : news ? shortest_nap : std::min(nap * 2, longest_nap);
-    std::this_thread::sleep_for(nap);
+    if (s.ok())
+      (void)service_->wait(stream_.place().sequence + 1, nap);
+    else
+      std::this_thread::sleep_for(nap);
   }
 }
 
@@ -186,14 +189,17 @@ Status StandbyCopy::on_frame(const backup::Frame& frame, const StreamPlace& afte
   // What this copy could not write will not be written by a later attempt.
   if (may_pass(s)) s = failure(Code::poisoned, path_, s.message(), {}, "open it again");
   if (!s.ok()) return s;
-  // A failure is shown at the log's end, where it is said again.
+  {
+    const std::lock_guard lock(mutex_);
+    show_place(after);
+    ++shown_.messages;
+    shown_.bytes += sizeof h + h.payload_bytes;
+    if (term) shown_.primary = claims_.own() ? "this copy" : claims_.other();
+  }
+  // After it is shown: the primary's user may ask this copy at once. A failure is shown at the log's
+  // end, where it is said again.
   // mutant: standby-confirms-what-it-has
   (void)confirm(after.end.last, false);
-  const std::lock_guard lock(mutex_);
-  show_place(after);
-  ++shown_.messages;
-  shown_.bytes += sizeof h + h.payload_bytes;
-  if (term) shown_.primary = claims_.own() ? "this copy" : claims_.other();
   return {};
 }
 

@@ -86,6 +86,28 @@ TEST(NatsLog, MessagesAreAppendedAtTheEndReadAndTrimmed) {
   EXPECT_EQ(append(*log, 3, "old"), Append::refused);
 }
 
+// A reader sleeps until it is told of a message; one that has been read wakes nobody.
+TEST(NatsLog, AReaderIsToldOfAMessage) {
+  Servers servers(1);
+  const auto log = open({servers.urls(), "news"});
+  const auto reader = open({servers.urls(), "news"});
+  ASSERT_NE(log, nullptr);
+  ASSERT_NE(reader, nullptr);
+  EXPECT_FALSE(reader->wait(1, 1ms)) << "nothing was appended";
+  EXPECT_EQ(append(*log, 1, "one"), Append::done);
+  EXPECT_TRUE(reader->wait(1, 60s));
+  EXPECT_FALSE(reader->wait(2, 1ms));
+  std::thread writer([&] {
+    std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(append(*log, 2, "two"), Append::done);
+    EXPECT_EQ(append(*log, 3, "three"), Append::done);
+  });
+  EXPECT_TRUE(reader->wait(2, 60s));
+  writer.join();
+  EXPECT_TRUE(reader->wait(3, 60s));
+  EXPECT_FALSE(reader->wait(4, 50ms)) << "the messages up to 3 were told";
+}
+
 // A standby has to read faster than many small messages are appended.
 TEST(NatsLog, ManyMessagesAreReadByFewRequests) {
   Servers servers(1);
