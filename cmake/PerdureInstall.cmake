@@ -2,16 +2,16 @@
 #
 # What `cmake --install` lays down, by component. runtime: the shared library. development: the
 # static library, headers with the front doors include/perdure.hpp and include/perdure.h, the parts
-# perdure::testing, perdure::papers, perdure::nats and perdure::s3, as far as they were built, each
-# with headers in include/perdure-PART, the CMake package (find_package(perdure)) and the pkg-config
-# files.
+# perdure::testing, perdure::papers, perdure::nats, perdure::s3 and perdure::plain, as far as they
+# were built, each with headers in include/perdure-PART, the CMake package (find_package(perdure))
+# and the pkg-config files.
 # tools: the perdure command. sqlite: SQLite's extension. documents: licence and man pages.
 # tests/install proves all of it; cmake/PerdureDebian.cmake makes a package of each component.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perdure)
 set(parts "")
-foreach(part IN ITEMS papers testing nats s3)
+foreach(part IN ITEMS papers testing nats s3 plain)
   string(TOUPPER ${part} option)
   if(PERDURE_BUILD_${option})
     list(APPEND parts ${part})
@@ -104,14 +104,22 @@ set(testing_description "Perdure's crash explorer and test media")
 set(nats_description "Perdure's replicated log on NATS JetStream")
 set(s3_description "Perdure's archives, backups and replicated logs in S3-compatible stores")
 set(s3_needs ", libcurl, pugixml")
+set(plain_description "Blocks of plain code as transactions of Perdure, with GCC's -fgnu-tm")
+set(plain_flags
+  " -fgnu-tm -Wno-clobbered -fplugin=\${libdir}/perdure/perdure_plain_check.so")
 foreach(part IN LISTS parts)
   set(PERDURE_PC_PART_DESCRIPTION "${${part}_description}")
   set(PERDURE_PC_PART_NEEDS "${${part}_needs}")
+  set(PERDURE_PC_PART_FLAGS "${${part}_flags}")
   configure_file(cmake/perdure-part.pc.in ${PROJECT_BINARY_DIR}/perdure-${part}.pc @ONLY)
   list(APPEND package_files ${PROJECT_BINARY_DIR}/perdure-${part}.pc)
 endforeach()
 install(FILES ${package_files} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
+if(TARGET perdure_plain_check)
+  install(TARGETS perdure_plain_check
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/perdure COMPONENT development)
+endif()
 if(TARGET perdure_command)
   install(TARGETS perdure_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   # Units to copy and change (docs/operations.md).

@@ -89,6 +89,8 @@ class ErasedPool : private PoolBase {
   /// As Pool::snapshot().
   [[nodiscard]] Result<std::shared_ptr<engine::OpenSnapshot>> snapshot(Durability durability);
   [[nodiscard]] Stats stats() { return running_->stats(); }
+  /// What runs its transactions.
+  [[nodiscard]] engine::DynamicRunner& runner() noexcept { return *runner_; }
   /// The open file; the instance's name, a null-terminated literal.
   using PoolBase::back_up, PoolBase::file, PoolBase::engine_name, PoolBase::refresh,
       PoolBase::wait_for;

@@ -245,9 +245,9 @@ class Dev(LimitedCase):
         installed, said = self.installed_by("test", "--all", "-R", "x")
         self.assertEqual(installed, set(self.packages("core", "test", "report", "models", "docs",
                                                        "callgrind", "clang", "nats", "s3",
-                                                       "porcupine")))
+                                                       "porcupine", "plain")))
         self.assertIn("-DPERDURE_TEST_GROUPS=report;models;docs;callgrind;clang;nats;s3;porcupine;"
-                      "bench;papers", self.calls("cmake --preset")[0])
+                      "plain;bench;papers", self.calls("cmake --preset")[0])
         self.assertTrue(self.calls("ctest")[0].endswith("-R x"), self.calls("ctest"))
         self.assertNotIn("left out", said)
         self.assertEqual(self.calls("pypi"),
@@ -256,6 +256,7 @@ class Dev(LimitedCase):
         self.assertRegex(self.calls("go")[0], r"^go build .*/build/tools/porcupine/check \.$")
         self.assertIn("-DPERDURE_BUILD_NATS=ON", self.calls("cmake --preset")[0])
         self.assertIn("-DPERDURE_BUILD_S3=ON", self.calls("cmake --preset")[0])
+        self.assertIn("-DPERDURE_BUILD_PLAIN=ON", self.calls("cmake --preset")[0])
 
     def test_the_quick_tests(self):
         installed, said = self.installed_by("test", "--quick")

@@ -64,6 +64,8 @@ PROGRAMS = {
     "standbys": ("replication_standbys_test", [*GTEST]),
     "take_over": ("replication_take_over_test", [*GTEST]),
     "standby_explore": ("replication_standby_explore_test", [*GTEST]),
+    "plain": ("plain_blocks_test", [*GTEST]),
+    "plain_explore": ("plain_explore_test", [*GTEST]),
     "store_log": ("replication_store_log_test", [*GTEST]),
     "archive": ("backup_archive_test", [*GTEST]),
     "archive_order": ("backup_order_test", [*GTEST]),

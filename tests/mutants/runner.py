@@ -39,7 +39,8 @@ def say(text):
 def build(copy, jobs, wanted):
     say(f"mutants: building {len(wanted)} programs of the mutated copy in {copy}")
     targets = [PROGRAMS[by][0] for by in wanted]
-    configure = ["cmake", "--preset", "dev", "-DPERDURE_TEST_GROUPS=papers"]
+    options = ["-DPERDURE_TEST_GROUPS=papers;plain", "-DPERDURE_BUILD_PLAIN=ON"]
+    configure = ["cmake", "--preset", "dev", *options]
     compile_them = ["cmake", "--build", "--preset", "dev", "--parallel", str(jobs)]
     for command in (configure, [*compile_them, "--target", *targets]):
         done = subprocess.run(

@@ -17,7 +17,7 @@ import re
 import cpp
 
 # The folders of the project whose sources may have sites, and calls of media that are mutants.
-FOLDERS = ("perdure", "papers")
+FOLDERS = ("perdure", "papers", "plain")
 WHERE = " or ".join(f"{folder}/" for folder in FOLDERS)  # in errors
 # Folders below those with the media themselves, and the explorer's models of them. Their calls of
 # flush and fence implement a medium, and are not mutants.

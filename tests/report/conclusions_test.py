@@ -114,7 +114,8 @@ class Conclusions(LimitedCase):
 
     def test_a_magnitude_is_better_or_worse_as_the_file_says(self):
         for better, ours, word in (({"better": "lower"}, 2.4, WITHIN),
-                                   ({"better": "lower"}, 1, BETTER), ({"better": "lower"}, 3, WORSE),
+                                   ({"better": "lower"}, 1, BETTER),
+                                   ({"better": "lower"}, 3, WORSE),
                                    ({"better": "higher"}, 1, WORSE),
                                    ({"better": "higher"}, 3, BETTER), ({}, 3, ELSEWHERE)):
             test = {"kind": "number", "of": "A", "paper": 2} | better

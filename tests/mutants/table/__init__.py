@@ -18,6 +18,7 @@ from .events import EVENTS
 from .flush_all import FLUSH_ALL
 from .mutant import Mutant
 from .orders import ORDERS
+from .plain import PLAIN
 from .readers import READERS
 from .recovery import CHECKS, SESSIONS
 from .replication import REPLICATION
@@ -45,6 +46,7 @@ MUTANTS = (
     + BLURRED
     + SOFTWRAP
     + COPIES
+    + PLAIN
 )
 
 # (name, why it was removed)

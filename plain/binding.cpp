@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plain/binding.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "perdure/base/at_fork.hpp"
+#include "perdure/pool/directory.hpp"
+
+namespace perdure::plain {
+namespace {
+
+struct Bound {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Binding>> all;
+  std::atomic<std::size_t> size{0};  // of `all`: a hint
+};
+Bound& bound() {
+  static Bound& pools = *new Bound;  // never destroyed: threads may outlive statics
+  return pools;
+}
+[[maybe_unused]] const int held = base::hold_over_fork<bound>();
+
+std::vector<std::shared_ptr<Binding>> alive() {
+  const std::lock_guard lock(bound().mutex);
+  std::vector<std::shared_ptr<Binding>> found;
+  for (const auto& one : bound().all)
+    if (auto binding = one.lock(); binding != nullptr && !binding->ended())
+      found.push_back(std::move(binding));
+  return found;
+}
+
+}  // namespace
+
+Binding::Binding(engine::DynamicRunner& runner, pool::OpenPool& file, Durability durability)
+    : engine_(static_cast<engine::DynamicEngine::Implementation&>(runner)),
+      file_(file),
+      path_(file.path()),
+      durability_(durability),
+      first_(reinterpret_cast<std::uintptr_t>(file.view())) {
+  const pool::Header header = file.header_now();
+  bytes_ = std::max(pool::Directory(header).max_data_bytes(), file.data_bytes());
+  objects_ = pool::first_chunk(header) * pool::chunk_bytes;
+}
+
+void Binding::end() noexcept { ended_.store(true, std::memory_order_relaxed); }
+
+std::shared_ptr<Binding> bind(engine::DynamicRunner& runner, pool::OpenPool& file,
+                              Durability durability) {
+  if (auto known = binding_of(file); known != nullptr) return known;
+  auto binding = std::make_shared<Binding>(runner, file, durability);
+  const std::lock_guard lock(bound().mutex);
+  std::erase_if(bound().all, [](const auto& one) { return one.expired(); });
+  bound().all.push_back(binding);
+  bound().size.store(bound().all.size(), std::memory_order_relaxed);
+  return binding;
+}
+
+std::shared_ptr<Binding> binding_of(const pool::OpenPool& file) {
+  for (auto& one : alive())
+    if (&one->file() == &file) return std::move(one);
+  return nullptr;
+}
+
+std::shared_ptr<Binding> only_binding() {
+  const auto all = alive();
+  return all.size() == 1 ? all.front() : nullptr;
+}
+
+std::size_t bindings() { return alive().size(); }
+
+bool in_other_pool(const void* at, const Binding& than) noexcept {
+  // Relaxed: a program that stores to a pool knows that it is open, by what opened it.
+  if (bound().size.load(std::memory_order_relaxed) < 2) return false;
+  const std::lock_guard lock(bound().mutex);
+  for (const auto& one : bound().all)
+    if (const auto binding = one.lock(); binding != nullptr && !binding->ended())
+      if (binding.get() != &than &&
+          reinterpret_cast<std::uintptr_t>(at) - binding->first() < binding->bytes())
+        return true;
+  return false;
+}
+
+}  // namespace perdure::plain

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plain/frame.hpp"
+
+#if !defined(__x86_64__)
+#error "perdure::plain knows the registers of x86-64 only"
+#endif
+
+// _ITM_beginTransaction(properties, ...) saves a Frame on its stack and calls
+// perdure_plain_begin(properties, frame), which copies it. On entry the stack pointer is at the
+// return address; 80 bytes below it leave the call aligned to 16.
+//
+// Where the processor keeps a shadow stack of return addresses (CET), perdure_plain_resume takes
+// off it what the abandoned calls have put there, and the return address of
+// _ITM_beginTransaction. Without one, rdsspq does nothing and leaves 0.
+asm(R"(
+  .text
+  .globl _ITM_beginTransaction
+  .type _ITM_beginTransaction, @function
+_ITM_beginTransaction:
+  .cfi_startproc
+  endbr64
+  leaq 8(%rsp), %rax
+  movq (%rsp), %r11
+  subq $88, %rsp
+  .cfi_adjust_cfa_offset 88
+  movq %rax, 0(%rsp)
+  movq %rbx, 8(%rsp)
+  movq %rbp, 16(%rsp)
+  movq %r12, 24(%rsp)
+  movq %r13, 32(%rsp)
+  movq %r14, 40(%rsp)
+  movq %r15, 48(%rsp)
+  movq %r11, 56(%rsp)
+  xorl %eax, %eax
+  rdsspq %rax
+  movq %rax, 64(%rsp)
+  movq %rsp, %rsi
+  call perdure_plain_begin
+  addq $88, %rsp
+  .cfi_adjust_cfa_offset -88
+  ret
+  .cfi_endproc
+  .size _ITM_beginTransaction, .-_ITM_beginTransaction
+
+  .globl perdure_plain_resume
+  .type perdure_plain_resume, @function
+perdure_plain_resume:
+  .cfi_startproc
+  endbr64
+  movl %edi, %eax
+  xorl %edx, %edx
+  rdsspq %rdx
+  testq %rdx, %rdx
+  je 3f
+  movq 64(%rsi), %rcx
+  subq %rdx, %rcx
+  shrq $3, %rcx
+  addq $1, %rcx
+  movl $255, %edx
+1:
+  cmpq %rdx, %rcx
+  cmovbq %rcx, %rdx
+  incsspq %rdx
+  subq %rdx, %rcx
+  ja 1b
+3:
+  movq 8(%rsi), %rbx
+  movq 16(%rsi), %rbp
+  movq 24(%rsi), %r12
+  movq 32(%rsi), %r13
+  movq 40(%rsi), %r14
+  movq 48(%rsi), %r15
+  movq 56(%rsi), %rdx
+  movq 0(%rsi), %rsp
+  jmp *%rdx
+  .cfi_endproc
+  .size perdure_plain_resume, .-perdure_plain_resume
+)");

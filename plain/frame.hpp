@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Frame: the registers with which a function called _ITM_beginTransaction, so that its block can be
+// run again from there: what the psABI of x86-64 keeps over calls, the stack pointer and the
+// instruction behind the call. frame.cpp has the assembly.
+// Thread safety: a Frame belongs to its thread, and is valid until the function that it was saved
+// in returns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace perdure::plain {
+
+struct Frame {
+  std::uintptr_t stack;  ///< the stack pointer behind the call: what lies below it belongs to the
+                         ///< functions that the block has called
+  std::uintptr_t rbx, rbp, r12, r13, r14, r15;
+  std::uintptr_t next;          ///< the instruction behind the call
+  std::uintptr_t shadow_stack;  ///< its pointer (CET); 0: there is none
+};
+static_assert(sizeof(Frame) == 72 && offsetof(Frame, shadow_stack) == 64, "frame.cpp knows it");
+
+/// What _ITM_beginTransaction returns to a block: bits of the ABI.
+enum Action : std::uint32_t {
+  run_instrumented = 0x01,
+  run_uninstrumented = 0x02,
+  save_live = 0x04,
+  restore_live = 0x08,
+  skip_block = 0x10
+};
+
+/// Returns `action` from the call of _ITM_beginTransaction that the frame was saved in. No
+/// destructor of the frames in between runs.
+extern "C" [[noreturn]] void perdure_plain_resume(std::uint32_t action, const Frame* frame);
+
+}  // namespace perdure::plain

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a block copies, fills, allocates and frees. Memory that it allocates is the pool's, except
+// for exceptions that it makes (exceptions.cpp); what it frees goes back to where it came from.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <new>
+
+#include "plain/access.hpp"
+#include "plain/itm.hpp"
+
+namespace perdure::plain {
+namespace {
+
+constexpr std::size_t piece = 512;
+
+// Copies n bytes, which may overlap, between memory and the pool, or in either.
+void copy(void* to, const void* from, std::size_t n) noexcept {
+  std::array<std::byte, piece> buffer;
+  auto* const out = static_cast<std::byte*>(to);
+  const auto* const in = static_cast<const std::byte*>(from);
+  const bool backwards = out > in;
+  for (std::size_t done = 0; done < n;) {
+    const std::size_t m = std::min(n - done, piece), at = backwards ? n - done - m : done;
+    if (!state.direct && state.in_pool(in + at))
+      read_pool(buffer.data(), in + at, m);
+    else
+      std::memcpy(buffer.data(), in + at, m);
+    if (state.in_pool(out + at)) {
+      write_pool(out + at, buffer.data(), m);
+    } else {
+      save_memory(out + at, m);
+      std::memcpy(out + at, buffer.data(), m);
+    }
+    done += m;
+  }
+}
+
+void fill(void* to, int value, std::size_t n) noexcept {
+  if (!state.in_pool(to)) {
+    save_memory(to, n);
+    std::memset(to, value, n);
+    return;
+  }
+  std::array<std::byte, piece> buffer;
+  std::memset(buffer.data(), value, std::min(n, piece));
+  for (std::size_t done = 0; done < n; done += piece)
+    write_pool(static_cast<std::byte*>(to) + done, buffer.data(), std::min(n - done, piece));
+}
+
+void* allocate(std::size_t n) noexcept {
+  if (!state.inside()) return std::malloc(n);
+  Thread& thread = *state.thread;
+  if (thread.unthrown != nullptr) {
+    void* const block = std::malloc(n);
+    guarded([&] {
+      if (block == nullptr) throw std::bad_alloc();
+      const auto at = reinterpret_cast<std::uintptr_t>(block);
+      thread.held.push_back(block);
+      thread.fresh.push_back({at, at + n});
+    });
+    return block;
+  }
+  if (!state.owned && !thread.update) leave_view();
+  return guarded([&] { return state.transaction->alloc(std::max<std::size_t>(n, 1)); });
+}
+
+// PLAIN-2
+void release(void* block, void (*free)(void*)) noexcept {
+  if (block == nullptr) return;
+  if (!state.in_pool(block)) {
+    if (!state.inside()) return free(block);
+    // The update may run again, and would free it twice.
+    if (state.thread->joined)
+      leave_invalid("a block inside update() that frees memory outside of the pool",
+                    "memory of the pool", "free it behind the update");
+    // mutant: plain-frees-later
+    guarded([&] { state.thread->at_commit.push_back({free, block}); });
+    return;
+  }
+  if (!state.owned && !state.thread->update) leave_view();
+  guarded([&] { state.transaction->free(block); });
+}
+
+void* zeros(std::size_t count, std::size_t n) noexcept {
+  std::size_t all = 0;
+  if (__builtin_mul_overflow(count, n, &all)) return nullptr;
+  void* const block = allocate(all);
+  if (block != nullptr) fill(block, 0, all);
+  return block;
+}
+
+}  // namespace
+}  // namespace perdure::plain
+
+namespace plain = perdure::plain;
+
+// What is copied from (R) and to (W) is memory of the block's (t) or its thread's own (n), also
+// behind a load (aR) or a store (aW) of the block: here it goes by the address.
+#define PERDURE_ITM_COPY(KIND)                                                                    \
+  void _ITM_memcpy##KIND(void* to, const void* from, std::size_t n) { plain::copy(to, from, n); } \
+  void _ITM_memmove##KIND(void* to, const void* from, std::size_t n) { plain::copy(to, from, n); }
+#define PERDURE_ITM_FILL(KIND) \
+  void _ITM_memset##KIND(void* to, int value, std::size_t n) { plain::fill(to, value, n); }
+
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier)
+PERDURE_ITM_COPY(RnWt)
+PERDURE_ITM_COPY(RnWtaR)
+PERDURE_ITM_COPY(RnWtaW)
+PERDURE_ITM_COPY(RtWn)
+PERDURE_ITM_COPY(RtWt)
+PERDURE_ITM_COPY(RtWtaR)
+PERDURE_ITM_COPY(RtWtaW)
+PERDURE_ITM_COPY(RtaRWn)
+PERDURE_ITM_COPY(RtaRWt)
+PERDURE_ITM_COPY(RtaRWtaR)
+PERDURE_ITM_COPY(RtaRWtaW)
+PERDURE_ITM_COPY(RtaWWn)
+PERDURE_ITM_COPY(RtaWWt)
+PERDURE_ITM_COPY(RtaWWtaR)
+PERDURE_ITM_COPY(RtaWWtaW)
+PERDURE_ITM_FILL(W)
+PERDURE_ITM_FILL(WaR)
+PERDURE_ITM_FILL(WaW)
+
+void* _ITM_malloc(std::size_t n) { return plain::allocate(n); }
+void* _ITM_calloc(std::size_t count, std::size_t n) { return plain::zeros(count, n); }
+void _ITM_free(void* block) { plain::release(block, std::free); }
+
+// The instrumented forms of operator new and delete, by their mangled names.
+#define PERDURE_NEW(NAME, SYMBOL)            \
+  void* NAME(std::size_t n) __asm__(SYMBOL); \
+  void* NAME(std::size_t n) { return plain::allocate(n); }
+#define PERDURE_NEW_NOTHROW(NAME, SYMBOL)                                   \
+  void* NAME(std::size_t n, const std::nothrow_t& nothrow) __asm__(SYMBOL); \
+  void* NAME(std::size_t n, const std::nothrow_t&) { return plain::allocate(n); }
+#define PERDURE_DELETE(NAME, SYMBOL, FREE) \
+  void NAME(void* block) __asm__(SYMBOL);  \
+  void NAME(void* block) { plain::release(block, FREE); }
+#define PERDURE_DELETE_SIZED(NAME, SYMBOL, FREE)         \
+  void NAME(void* block, std::size_t n) __asm__(SYMBOL); \
+  void NAME(void* block, std::size_t) { plain::release(block, FREE); }
+#define PERDURE_DELETE_NOTHROW(NAME, SYMBOL, FREE)                       \
+  void NAME(void* block, const std::nothrow_t& nothrow) __asm__(SYMBOL); \
+  void NAME(void* block, const std::nothrow_t&) { plain::release(block, FREE); }
+constexpr auto free_one = [](void* block) { ::operator delete(block); };
+constexpr auto free_several = [](void* block) { ::operator delete[](block); };
+PERDURE_NEW(perdure_plain_new, "_ZGTtnwm")
+PERDURE_NEW(perdure_plain_new_several, "_ZGTtnam")
+PERDURE_NEW_NOTHROW(perdure_plain_new_nothrow, "_ZGTtnwmRKSt9nothrow_t")
+PERDURE_NEW_NOTHROW(perdure_plain_new_several_nothrow, "_ZGTtnamRKSt9nothrow_t")
+PERDURE_DELETE(perdure_plain_delete, "_ZGTtdlPv", free_one)
+PERDURE_DELETE(perdure_plain_delete_several, "_ZGTtdaPv", free_several)
+PERDURE_DELETE_SIZED(perdure_plain_delete_sized, "_ZGTtdlPvm", free_one)
+PERDURE_DELETE_SIZED(perdure_plain_delete_several_sized, "_ZGTtdaPvm", free_several)
+PERDURE_DELETE_NOTHROW(perdure_plain_delete_nothrow, "_ZGTtdlPvRKSt9nothrow_t", free_one)
+PERDURE_DELETE_NOTHROW(perdure_plain_delete_several_nothrow, "_ZGTtdaPvRKSt9nothrow_t",
+                       free_several)
+// NOLINTEND(bugprone-reserved-identifier)
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Plain code on a pool: ordinary structs with ordinary pointers, changed in blocks by ordinary
+// statements. The compiler puts the calls of the library in (GCC with -fgnu-tm, which linking
+// perdure::plain switches on); each block is a durable transaction, on any engine.
+//
+//     struct Node { Node* next; std::uint64_t value; };
+//     struct Stack {
+//       static constexpr const char* layout_id = "example::Stack/1";
+//       Node* top;
+//     };
+//     void push(Stack& s, std::uint64_t value) { s.top = new Node{s.top, value}; }
+//
+//     perdure::PlainPool<Stack> pool("stack.perdure");
+//     pool.atomically([](Stack& s) { push(s, 7); });   // durable when it returns
+//     pool.use();
+//     __transaction_atomic { push(pool.root(), 8); }   // so is this
+//
+// In a block, malloc and new take memory of the pool, and free and delete give it back. What the
+// block stores elsewhere (locals, globals, memory of malloc) is stored back if it rolls back, and
+// is not isolated from other threads. A block calls functions whose text is in the same file, or
+// that are declared transaction_safe; anything else is an error of the compiler. Bit-fields must
+// not be stored to: GCC 12 compiles that wrongly, and perdure_plain_check (plain/check) refuses it.
+// docs/plain.md has all rules. Pointers in a pool stay right when it is opened again; one that
+// leads outside of the pool does not.
+// Thread safety: any thread may run blocks; use() is the calling thread's. A block must not wait
+// for another thread's block.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "perdure/api/pool.hpp"
+
+#if !defined(__cpp_transactional_memory)
+// clang-format off
+#error "perdure/plain: found no -fgnu-tm, expected GCC with it: link perdure::plain (CMake, pkg-config)"
+// clang-format on
+#endif
+
+namespace perdure {
+
+namespace plain {
+class Binding;
+
+/// Why the calling thread's last __transaction_atomic block with a __transaction_cancel was skipped
+/// although it did not cancel; ok: it was not.
+[[nodiscard]] Status last_failure();
+/// What a PlainPool does.
+std::shared_ptr<Binding> bind(PoolBase& pool, Durability durability);
+/// What a PlainPool does.
+void use(std::shared_ptr<Binding> binding);
+/// What a PlainPool does.
+void end(const std::shared_ptr<Binding>& binding) noexcept;
+/// What a PlainPool does.
+void run(const std::shared_ptr<Binding>& binding, void (*body)(void* arg), void* arg);
+/// What a PlainPool does.
+template <class Root, class F>
+void run(const std::shared_ptr<Binding>& binding, Root& root, F& f) {
+  struct Call {
+    F& f;
+    Root& root;
+  } call{f, root};
+  plain::run(
+      binding,
+      [](void* arg) {
+        __transaction_atomic {
+          Call& inner = *static_cast<Call*>(arg);
+          inner.f(inner.root);
+        }
+      },
+      &call);
+}
+/// Where a pool's root object lies.
+[[nodiscard]] std::byte* root_address(PoolBase& pool);
+/// A pool's root object.
+template <class Root>
+[[nodiscard]] Root& root_of(Pool<Root>& pool) {
+  return *reinterpret_cast<Root*>(root_address(pool));
+}
+}  // namespace plain
+
+/// Runs f(root) as a transaction on a pool that is no PlainPool. Throws as PlainPool::atomically().
+/// `durability`: of the block.
+template <class Root, class F>
+void atomically(Pool<Root>& pool, F&& f, Durability durability = Durability::durable) {
+  plain::run(plain::bind(pool, durability), plain::root_of(pool), f);
+}
+
+/// A pool whose root is a plain struct, for plain code. `Root` states its layout by a `layout_id`.
+template <class Root>
+class PlainPool {
+  static_assert(std::is_trivially_copyable_v<Root>,
+                "perdure::PlainPool: a root is a plain struct, with a layout_id");
+
+ public:
+  /// Opens or creates the pool, whose root is zeros then. Throws as Pool::open().
+  explicit PlainPool(const std::string& path, const Options& options = {})
+      : PlainPool(Pool<Root>::open(path, options), options.durability) {}
+  /// Takes over an open pool. `durability`: of its blocks.
+  explicit PlainPool(Pool<Root> pool, Durability durability = Durability::durable)
+      : pool_(std::move(pool)), binding_(plain::bind(pool_, durability)) {}
+  PlainPool(const PlainPool&) = delete;
+  PlainPool& operator=(const PlainPool&) = delete;
+  /// Closes the pool, as Pool does. No thread may be in a block on it.
+  ~PlainPool() { plain::end(binding_); }
+
+  /// The root object. Outside of a block, read it only while no thread changes it, and with an
+  /// engine that stores in place (`shadow`, `undo`, REWIND's).
+  [[nodiscard]] Root& root() { return plain::root_of(pool_); }
+  /// From here on the calling thread's __transaction_atomic blocks are on this pool. Where one pool
+  /// is open, they are on it without that. Throws std::bad_alloc.
+  void use() { plain::use(binding_); }
+  /// Runs f(root) as a transaction. Throws what f throws, and perdure::error, after which nothing
+  /// has changed: as Pool::update(). In a block on the same pool, or in its update(), it is a part
+  /// of that.
+  template <class F>
+  void atomically(F&& f) {
+    plain::run(binding_, root(), f);
+  }
+  /// The pool, for everything else: stats, checkpoints, backups, check().
+  [[nodiscard]] Pool<Root>& pool() noexcept { return pool_; }
+  /// As Pool::close().
+  CloseReport close() {
+    plain::end(binding_);
+    return pool_.close();
+  }
+
+ private:
+  Pool<Root> pool_;
+  std::shared_ptr<plain::Binding> binding_;
+};
+
+}  // namespace perdure

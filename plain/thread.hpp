@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A thread's block: which pool it is on, its transaction, and what has to be done when it ends or
+// is run again. There are two kinds:
+//   owned   perdure::PlainPool::atomically() runs a function by engine::run(). Where the attempt
+//           can't go on, the thread jumps to run_attempt(), which throws the reason on to
+//           engine::run(); that repeats the function, or throws to the caller.
+//   own     a __transaction_atomic block outside of atomically(): it begins and commits a
+//           transaction itself, and where it can't go on, the thread returns from
+//           _ITM_beginTransaction once more (frame.hpp).
+// A block inside another one is a part of it.
+//
+//   PLAIN-1 An attempt that ends without a commit leaves nothing: what it stored outside of the
+//           pool is stored back, what it took from malloc and the exceptions that it made are freed, and
+//           the engine rolls back the pool.
+//   PLAIN-2 What a block frees outside of the pool is freed when it has committed, and not before.
+//   PLAIN-3 No exception of the library passes through code that a compiler has instrumented: it
+//           takes a barrier for a call that can't throw.
+// Thread safety: all of it belongs to its thread.
+#pragma once
+
+#include <csetjmp>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "perdure/engine/dynamic_engine.hpp"
+#include "plain/binding.hpp"
+#include "plain/frame.hpp"
+#include "plain/memory_undo.hpp"
+
+namespace perdure::plain {
+
+/// The cold part of a thread's state.
+struct Thread {
+  std::shared_ptr<Binding> chosen;   ///< by use(); null: the only pool there is
+  std::shared_ptr<Binding> binding;  ///< of the block
+  Status last;                       ///< why the last block was skipped; ok: it was not
+  MemoryUndo undo;
+
+  // An own block.
+  Frame frame{};
+  std::uint32_t properties = 0;
+  bool update = true;  ///< false: its transaction is a view
+  std::uint64_t runs = 0;
+
+  // An owned block.
+  bool joined = false;  ///< it is a part of an update() of the program
+  std::jmp_buf attempt;
+  std::uintptr_t attempt_stack = 0;  ///< as Frame::stack
+  std::exception_ptr failure;
+
+  struct Call {
+    void (*f)(void*);
+    void* arg;
+  };
+  std::vector<Call> at_commit, at_rollback;
+
+  // Exceptions that the block makes (exceptions.cpp).
+  std::vector<Range> fresh;      ///< objects, and what they hold: nobody had them before
+  std::vector<void*> held;       ///< memory of malloc that they hold
+  void* unthrown = nullptr;      ///< an object that is being made
+  std::vector<void*> in_flight;  ///< thrown, and not caught yet
+  unsigned caught = 0;           ///< handlers that the block is in
+  unsigned uncaught_before = 0;  ///< of the thread, when the block began
+};
+
+/// The hot part: a few words of thread-local memory.
+struct State {
+  std::uintptr_t first = 0;  ///< of the pool that the block is on
+  std::uint64_t bytes = 0;   ///< 0: outside of a block
+  std::uint64_t limit = 0;   ///< the pool's data_bytes(), or what it was
+  engine::DynamicTransaction* transaction = nullptr;
+  bool direct = true;  ///< every load may be plain; so they are outside of blocks
+  bool owned = false;
+  unsigned depth = 0;  ///< of blocks; 0 in an owned one before its first
+  Thread* thread = nullptr;
+
+  [[nodiscard]] bool inside() const noexcept { return bytes != 0; }
+  [[nodiscard]] bool in_pool(const void* at) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(at) - first < bytes;
+  }
+};
+extern constinit thread_local State state;
+
+/// The calling thread's; made at the first call. Throws std::bad_alloc.
+Thread& this_thread();
+
+/// Ends the attempt because of this exception, or std::bad_alloc, error, LogFull or Conflict that
+/// it holds: the block runs again, is skipped, or its caller gets the exception.
+[[noreturn]] void leave(std::exception_ptr why) noexcept;
+/// The same for an error of the program that a block makes.
+[[noreturn]] void leave_invalid(const char* found, const char* expected, const char* advice = "");
+/// Begins the block, whose transaction is a view, again as an update.
+[[noreturn]] void leave_view() noexcept;
+/// Call this at an attempt's begin.
+void begin_exceptions(Thread& thread) noexcept;
+/// Frees the exceptions of an attempt that is left, and what they hold.
+void free_exceptions(Thread& thread) noexcept;
+/// Forgets them: what has passed on is its receiver's.
+void forget_exceptions(Thread& thread) noexcept;
+/// Ends the process with a message: what is wrong can't be told in another way.
+[[noreturn]] void die(const char* found, const char* advice) noexcept;
+
+/// Calls f, which may throw what leave() takes.
+template <class F>
+[[gnu::always_inline]] inline decltype(auto) guarded(F&& f) noexcept {
+  std::exception_ptr failed;
+  try {
+    return f();
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  leave(std::move(failed));
+}
+
+/// Runs a function as a transaction on the pool; in a block on the same pool, as a part of it.
+/// Throws what it throws, and what engine::run throws.
+void run(const std::shared_ptr<Binding>& binding, void (*body)(void* arg), void* arg);
+
+}  // namespace perdure::plain

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Blocks of plain C++ on every engine: what they change is durable and isolated, what they leave is
+// as it was (PLAIN-1, PLAIN-2).
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "perdure/engine/dynamic_engine.hpp"
+#include "plain/plain.hpp"
+#include "tests/pool/pool_test.hpp"
+
+namespace perdure::plain::test {
+namespace {
+
+struct Node {
+  Node* next;
+  std::uint64_t value;
+};
+struct Root {
+  static constexpr const char* layout_id = "plain::test::Root/1";
+  Node* top;
+  std::uint64_t sum;
+  std::uint64_t accounts[64];
+  std::uint8_t bytes[40];
+  double real;
+  long double wide;
+  float single;
+  std::uint16_t half;
+
+  template <class Tx, class F>
+  void each_block(Tx& tx, F&& f) const {
+    Node* n = nullptr;
+    for (tx.read_bytes(&n, &top, sizeof n); n != nullptr; tx.read_bytes(&n, &n->next, sizeof n))
+      f(n);
+  }
+};
+
+void push(Root& r, std::uint64_t value) {
+  r.top = new Node{r.top, value};
+  r.sum += value;
+}
+std::uint64_t pop(Root& r) {
+  Node* const n = r.top;
+  if (n == nullptr) return 0;
+  const std::uint64_t value = n->value;
+  r.top = n->next;
+  r.sum -= value;
+  delete n;
+  return value;
+}
+
+std::vector<std::string> engines() {
+  std::vector<std::string> names;
+  for (const auto& e : engine::registered())
+    if (e.name.find("htm") == std::string_view::npos && !e.name.starts_with("volatile"))
+      names.emplace_back(e.name);
+  return names;
+}
+
+class Blocks : public ::testing::TestWithParam<std::string> {
+ protected:
+  Options options() const {
+    Options o;
+    o.medium = "emulated";
+    o.engine = GetParam();
+    o.creation.log_size = 4 << 20;
+    o.creation.max_size = 64 << 20;
+    return o;
+  }
+  const pool::testing::Scratch scratch;
+};
+
+std::uint64_t sum_of(PlainPool<Root>& pool) {
+  std::uint64_t sum = 0;
+  pool.atomically([&](Root& r) {
+    sum = 0;
+    for (const Node* n = r.top; n != nullptr; n = n->next) sum += n->value;
+  });
+  return sum;
+}
+
+TEST_P(Blocks, AreDurable) {
+  std::uint64_t expected = 0;
+  for (int session = 0; session < 3; ++session) {
+    PlainPool<Root> pool(scratch.path(), options());
+    EXPECT_EQ(sum_of(pool), expected);
+    for (std::uint64_t i = 1; i <= 50; ++i) {
+      pool.atomically([&](Root& r) { push(r, i); });
+      expected += i;
+    }
+    for (int i = 0; i < 20; ++i) {
+      std::uint64_t value = 0;
+      pool.atomically([&](Root& r) { value = pop(r); });
+      expected -= value;
+    }
+    EXPECT_EQ(sum_of(pool), expected);
+    EXPECT_TRUE(pool.pool().check().problems.empty());
+  }
+}
+
+TEST_P(Blocks, BeginAndCommitByThemselves) {
+  PlainPool<Root> pool(scratch.path(), options());
+  Root& root = pool.root();
+  std::uint64_t expected = 0;
+  for (std::uint64_t i = 1; i <= 50; ++i) {
+    __transaction_atomic {
+      push(root, i);
+      __transaction_atomic { push(root, 2 * i); }
+    }
+    expected += 3 * i;
+  }
+  std::uint64_t sum = 0;
+  __transaction_atomic { sum = root.sum; }
+  EXPECT_EQ(sum, expected);
+  EXPECT_EQ(sum_of(pool), expected);
+}
+
+TEST_P(Blocks, ThatThrowLeaveNothing) {
+  PlainPool<Root> pool(scratch.path(), options());
+  pool.atomically([](Root& r) { push(r, 5); });
+  std::uint64_t local = 1;
+  auto* const outside = static_cast<std::uint64_t*>(std::malloc(8));
+  *outside = 7;
+  const auto fail = [&](Root& r) {
+    push(r, 9);
+    local = 2;
+    *outside = 8;
+    throw 42;
+  };
+  EXPECT_THROW(pool.atomically(fail), int);
+  EXPECT_EQ(local, 1U);
+  EXPECT_EQ(*outside, 7U);
+  EXPECT_EQ(sum_of(pool), 5U);
+  Root& root = pool.root();
+  int caught = 0;
+  try {
+    __transaction_atomic {
+      push(root, 9);
+      local = 2;
+      *outside = 8;
+      throw 43;
+    }
+  } catch (int e) {
+    caught = e;
+  }
+  EXPECT_EQ(caught, 43);
+  EXPECT_EQ(local, 1U);
+  EXPECT_EQ(*outside, 7U);
+  EXPECT_EQ(sum_of(pool), 5U);
+  EXPECT_TRUE(pool.pool().check().problems.empty());
+  std::free(outside);
+}
+
+TEST_P(Blocks, ExceptionsKeepWhatTheyHold) {
+  PlainPool<Root> pool(scratch.path(), options());
+  try {
+    pool.atomically([](Root& r) {
+      push(r, 9);
+      throw std::runtime_error("a text that is too long for the object itself, so it is allocated");
+    });
+    FAIL();
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "a text that is too long for the object itself, so it is allocated");
+  }
+  EXPECT_EQ(sum_of(pool), 0U);
+  // One that is caught inside.
+  std::uint64_t seen = 0;
+  pool.atomically([&](Root& r) {
+    try {
+      push(r, 3);
+      throw 4;
+    } catch (int e) {
+      seen = static_cast<std::uint64_t>(e);
+      push(r, seen);
+    }
+  });
+  EXPECT_EQ(seen, 4U);
+  EXPECT_EQ(sum_of(pool), 7U);
+}
+
+TEST_P(Blocks, CanBeCancelled) {
+  PlainPool<Root> pool(scratch.path(), options());
+  Root& root = pool.root();
+  bool ran = false;
+  __transaction_atomic {
+    push(root, 9);
+    ran = true;
+    if (root.sum == 9) __transaction_cancel;
+  }
+  EXPECT_FALSE(ran) << "the local is as it was";
+  EXPECT_TRUE(last_failure().ok());
+  EXPECT_EQ(sum_of(pool), 0U);
+}
+
+TEST_P(Blocks, MoveBytesAndNumbersOfAllSizes) {
+  PlainPool<Root> pool(scratch.path(), options());
+  std::uint8_t local[40];
+  for (int i = 0; i < 40; ++i) local[i] = static_cast<std::uint8_t>(i);
+  pool.atomically([&](Root& r) {
+    std::memcpy(r.bytes, local, sizeof local);
+    std::memmove(r.bytes + 3, r.bytes, 30);
+    std::memset(r.bytes + 35, 0xee, 5);
+    r.real = 1.5;
+    r.wide = 2.5L;
+    r.single = 3.5F;
+    r.half = 77;
+    for (int i = 0; i < 64; ++i) r.accounts[i] = static_cast<std::uint64_t>(i);
+  });
+  std::uint8_t out[40];
+  double real = 0;
+  long double wide = 0;
+  float single = 0;
+  std::uint16_t half = 0;
+  std::uint64_t sum = 0;
+  pool.atomically([&](Root& r) {
+    std::memcpy(out, r.bytes, sizeof out);
+    real = r.real;
+    wide = r.wide;
+    single = r.single;
+    half = r.half;
+    sum = 0;
+    for (const std::uint64_t a : r.accounts) sum += a;
+  });
+  std::uint8_t expected[40];
+  std::memcpy(expected, local, sizeof local);
+  std::memmove(expected + 3, expected, 30);
+  std::memset(expected + 35, 0xee, 5);
+  EXPECT_EQ(0, std::memcmp(out, expected, sizeof out));
+  EXPECT_EQ(real, 1.5);
+  EXPECT_EQ(wide, 2.5L);
+  EXPECT_EQ(single, 3.5F);
+  EXPECT_EQ(half, 77U);
+  EXPECT_EQ(sum, 64U * 63 / 2);
+}
+
+// What is freed outside of the pool is freed at the commit: until then a repetition needs it.
+TEST_P(Blocks, FreeAtTheCommit) {
+  PlainPool<Root> pool(scratch.path(), options());
+  auto* const block = static_cast<std::uint64_t*>(std::malloc(64));
+  *block = 5;
+  EXPECT_THROW(pool.atomically([&](Root&) {
+    std::free(block);
+    throw 1;
+  }),
+               int);
+  EXPECT_EQ(*block, 5U) << "an address sanitizer, or a reuse, would see a free";
+  pool.atomically([&](Root&) { std::free(block); });
+}
+
+TEST_P(Blocks, TooLargeOnesAreRefusedAndLeaveNothing) {
+  PlainPool<Root> pool(scratch.path(), options());
+  const auto too_much = [](Root& r) {
+    for (std::uint64_t i = 0; i < 1'000'000; ++i) push(r, 1);
+  };
+  try {
+    pool.atomically(too_much);
+    FAIL();
+  } catch (const error& e) {
+    EXPECT_TRUE(e.code() == Code::full || e.code() == Code::too_big) << e.what();
+  }
+  EXPECT_EQ(sum_of(pool), 0U);
+  // With a cancel in it, a block is skipped.
+  Root& root = pool.root();
+  __transaction_atomic {
+    for (std::uint64_t i = 0; i < 1'000'000; ++i) push(root, 1);
+    if (root.half == 1) __transaction_cancel;
+  }
+  EXPECT_TRUE(last_failure().code() == Code::full || last_failure().code() == Code::too_big)
+      << last_failure().message();
+  EXPECT_EQ(sum_of(pool), 0U);
+  pool.atomically([](Root& r) { push(r, 1); });
+  EXPECT_EQ(sum_of(pool), 1U);
+}
+
+TEST_P(Blocks, JoinAnUpdateOfTheirPool) {
+  PlainPool<Root> pool(scratch.path(), options());
+  pool.pool().update([&](auto&, Root&) {
+    pool.atomically([](Root& r) { push(r, 1); });
+    pool.atomically([](Root& r) { push(r, 2); });
+  });
+  EXPECT_EQ(sum_of(pool), 3U);
+  EXPECT_THROW(pool.pool().update([&](auto&, Root&) {
+    pool.atomically([](Root& r) { push(r, 1); });
+    throw 1;
+  }),
+               int);
+  EXPECT_EQ(sum_of(pool), 3U);
+}
+
+TEST_P(Blocks, AreOnOnePool) {
+  PlainPool<Root> pool(scratch.path(), options()), other(scratch.path("other"), options());
+  const auto code = [](auto&& f) {
+    try {
+      f();
+      return Code::ok;
+    } catch (const error& e) {
+      return e.code();
+    }
+  };
+  Root& others = other.root();
+  EXPECT_EQ(Code::invalid, code([&] {
+              pool.atomically([&](Root& r) {
+                push(r, 1);
+                others.sum = 7;
+              });
+            }));
+  EXPECT_EQ(sum_of(pool), 0U);
+  EXPECT_EQ(sum_of(other), 0U);
+  other.use();
+  __transaction_atomic { push(others, 5); }
+  pool.use();
+  Root& mine = pool.root();
+  __transaction_atomic { push(mine, 6); }
+  EXPECT_EQ(sum_of(other), 5U);
+  EXPECT_EQ(sum_of(pool), 6U);
+}
+
+// A conflict in a handler: the exception is freed, and the block runs again.
+TEST_P(Blocks, RunAgainOutOfAHandler) {
+  PlainPool<Root> pool(scratch.path(), options());
+  const int uncaught = std::uncaught_exceptions();
+  EXPECT_THROW(pool.atomically([&](Root& r) {
+    try {
+      throw std::runtime_error("a text that is too long for the object itself, so it is allocated");
+    } catch (const std::exception&) {
+      for (;;) push(r, 1);  // until the log or the pool is full
+    }
+  }),
+               error);
+  EXPECT_EQ(uncaught, std::uncaught_exceptions());
+  EXPECT_EQ(std::current_exception(), nullptr) << "no handler is left open";
+  EXPECT_EQ(sum_of(pool), 0U);
+}
+
+TEST_P(Blocks, OfSeveralThreadsAreIsolated) {
+  if (GetParam().ends_with("none")) return;  // whose caller isolates
+  PlainPool<Root> pool(scratch.path(), options());
+  pool.atomically([](Root& r) {
+    for (std::uint64_t& a : r.accounts) a = 100;
+  });
+  constexpr int threads = 3, each = 400;
+  std::atomic<bool> wrong{false};
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t)
+    workers.emplace_back([&, t] {
+      Root& root = pool.root();
+      std::uint64_t x = static_cast<std::uint64_t>(t) * 7919 + 1;
+      std::uint64_t done = 0;
+      for (int i = 0; i < each; ++i) {
+        x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+        const std::size_t from = (x >> 33) % 64, to = (x >> 40) % 64;
+        if (i % 2 == 0)
+          pool.atomically([&](Root& r) {
+            r.accounts[from] -= 1;
+            r.accounts[to] += 1;
+            ++done;  // a repetition restores it
+          });
+        else
+          __transaction_atomic {
+            root.accounts[from] -= 1;
+            root.accounts[to] += 1;
+            ++done;
+          }
+        if (i % 16 == 0) {
+          std::uint64_t sum = 0;
+          pool.atomically([&](Root& r) {
+            sum = 0;
+            for (const std::uint64_t a : r.accounts) sum += a;
+          });
+          if (sum != 6400) wrong = true;
+        }
+      }
+      if (done != each) wrong = true;
+    });
+  for (auto& w : workers) w.join();
+  EXPECT_FALSE(wrong);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, Blocks, ::testing::ValuesIn(engines()), [](const auto& of) {
+  std::string name = of.param;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return name;
+});
+
+}  // namespace
+}  // namespace perdure::plain::test

@@ -1,0 +1,207 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a block can't be: each is refused by the compiler, the linker, or when the block begins,
+with words that say what to do; nothing is compiled wrongly without a word."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SOURCE = Path(os.environ["PERDURE_SOURCE"])
+sys.path.insert(0, str(SOURCE / "tests" / "support"))
+
+from limits import LimitedCase  # noqa: E402
+
+CC, CXX = os.environ["PERDURE_CC"], os.environ["PERDURE_CXX"]
+PLUG_IN = os.environ["PERDURE_PLUG_IN"]
+LIBRARIES = os.environ["PERDURE_LIBRARIES"].split(":")
+FLAGS = ["-fgnu-tm", f"-fplugin={PLUG_IN}", "-Wno-clobbered"]
+OPEN = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "plain/plain.h"
+struct root { unsigned long sum; struct root *next; };
+static struct root *r;
+static perdure_pool *open_pool(const char *path) {
+  perdure_options o;
+  memset(&o, 0, sizeof o);
+  o.root_bytes = sizeof(struct root);
+  o.layout = "test/1";
+  o.medium = "emulated";
+  perdure_pool *pool = NULL;
+  if (perdure_open(path, &o, &pool) != PERDURE_OK) {
+    fprintf(stderr, "%s\\n", perdure_message());
+    exit(3);
+  }
+  return pool;
+}
+"""
+
+
+class Refusals(LimitedCase):
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.TemporaryDirectory(prefix="perdure-plain-", dir="/dev/shm")
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return Path(self.folder.name, name)
+
+    def compile(self, text, *flags, compiler=CC, suffix=".c", with_blocks=True):
+        """(status, what the compiler says) of an object file."""
+        source = self.path("program" + suffix)
+        source.write_text(text, encoding="utf-8")
+        command = [compiler, *(FLAGS if with_blocks else []), "-O2", f"-I{SOURCE}", *flags]
+        return self.run_tool(*command, "-c", source, "-o", self.path("program.o"))
+
+    def refused(self, text, *words, **how):
+        status, said = self.compile(text, **how)
+        self.assertNotEqual(0, status, text)
+        for word in words:
+            self.assertIn(word, said)
+
+    def link(self, *objects):
+        return self.run_tool(CXX, *objects, *LIBRARIES, "-pthread", "-o", self.path("program"))
+
+    def run_tool(self, *command):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        return done.returncode, done.stderr
+
+    def run_program(self, main):
+        status, said = self.compile(OPEN + main)
+        self.assertEqual(0, status, said)
+        status, said = self.link(self.path("program.o"))
+        self.assertEqual(0, status, said)
+        return subprocess.run([self.path("program"), self.path("pool")], capture_output=True,
+                              text=True, timeout=60, check=False)
+
+    def dies(self, main, *words):
+        done = self.run_program(main)
+        self.assertEqual(-6, done.returncode, done.stdout + done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_bit_fields(self):
+        text = "struct s { unsigned a : 3, b : 5, c : 8; } g;\n"
+        block = "void f(void) { __transaction_atomic { %s } }\n"
+        for flags in ("-O0", "-O1", "-O2", "-O3", "-Os"):
+            for statement in ("g.a = 2;", "g.b += 1;", "struct s l = g; g.c = l.a + g.b;"):
+                status, said = self.compile(text + block % statement, flags)
+                self.assertNotEqual(0, status, (flags, statement))
+                self.assertIn("a bit-field in a transaction", said)
+                self.assertIn("make it a member of a whole type", said)
+        safe = "__attribute__((transaction_safe)) void f(struct s *p) { p->b = 3; }\n"
+        self.refused(text + safe, "a bit-field in a transaction")
+        self.refused('extern "C" {' + text + safe + "}", "a bit-field in a transaction",
+                     compiler=CXX, suffix=".cpp")
+        # Outside of a block they are what they always are; so are those of a local.
+        status, said = self.compile(text + "void e(void) { g.a = 2; }\n" +
+                                    block % "struct s l = {1, 2, 3}; l.a = 2; (void)l;")
+        self.assertEqual(0, status, said)
+
+    def test_what_the_compiler_refuses(self):
+        block = ("int x; volatile int v;\nint other(int);\n"
+                 "void f(void) { __transaction_atomic { %s } }")
+        self.refused(block % "x = other(x);", "unsafe function call", "other")
+        self.refused(block % "v = 1;", "volatile")
+        self.refused(block % '__asm__("nop");', "asm")
+
+    def test_a_header_without_the_compilers_support(self):
+        self.refused('#include "plain/plain.hpp"\n', "link perdure::plain", compiler=CXX,
+                     suffix=".cpp", with_blocks=False)
+
+    def test_a_function_that_was_compiled_plainly(self):
+        status, said = self.compile("void other(void) {}\n", with_blocks=False)
+        self.assertEqual(0, status, said)
+        self.path("program.o").rename(self.path("other.o"))
+        status, said = self.compile(OPEN + """
+            __attribute__((transaction_safe)) void other(void);
+            int main(void) { __transaction_atomic { other(); } return 0; }""")
+        self.assertEqual(0, status, said)
+        status, said = self.link(self.path("program.o"), self.path("other.o"))
+        self.assertNotEqual(0, status)
+        self.assertIn("other", said)
+
+    def test_no_pool_or_several(self):
+        self.dies("int main(void) { __transaction_atomic { if (r) r->sum = 1; } return 0; }",
+                  "where 0 pools are open", "perdure::PlainPool::use()")
+        self.dies("""
+            int main(int n, char **a) {
+              char other[300];
+              snprintf(other, sizeof other, "%s-other", a[1]);
+              perdure_plain_use(open_pool(a[1]));
+              perdure_plain_use(open_pool(other));
+              perdure_plain_use(NULL);
+              __transaction_atomic { if (r) r->sum = (unsigned long)n; }
+              return 0;
+            }""", "where 0 pools are open")
+
+    def test_a_pool_that_is_closed(self):
+        self.dies("""
+            int main(int n, char **a) {
+              perdure_pool *p = open_pool(a[1]);
+              perdure_plain_use(p);
+              r = perdure_plain_root(p);
+              __transaction_atomic { r->sum = (unsigned long)n; }
+              perdure_plain_end(p);
+              perdure_close(p, NULL);
+              __transaction_atomic { r->sum = 2; }
+              return 0;
+            }""", "which is closed")
+
+    def test_a_relaxed_block_that_can_not_be_undone(self):
+        self.dies("""
+            int main(int n, char **a) {
+              perdure_pool *p = open_pool(a[1]);
+              perdure_plain_use(p);
+              r = perdure_plain_root(p);
+              __transaction_relaxed { r->sum = (unsigned long)n; puts("never"); }
+              return 0;
+            }""", "no transaction can undo")
+
+    def test_a_cancel_inside_another_block(self):
+        self.dies("""
+            int main(int n, char **a) {
+              perdure_pool *p = open_pool(a[1]);
+              perdure_plain_use(p);
+              r = perdure_plain_root(p);
+              __transaction_atomic {
+                r->sum = (unsigned long)n;
+                __transaction_atomic { r->sum = 2; if (r->sum == 2) __transaction_cancel; }
+              }
+              return 0;
+            }""", "__transaction_cancel in a block inside another one")
+
+    def test_a_store_to_the_heaps_own_structures(self):
+        self.dies("""
+            int main(int n, char **a) {
+              perdure_pool *p = open_pool(a[1]);
+              perdure_plain_use(p);
+              r = (struct root *)((size_t)perdure_plain_root(p) & ~(size_t)0xffff) - 1;
+              __transaction_atomic { r->sum = (unsigned long)n; }
+              return 0;
+            }""", "a store to an address of the pool that is no object's")
+
+    def test_a_function_behind_a_pointer(self):
+        done = self.run_program("""
+            __attribute__((transaction_safe)) static void add(unsigned long *x) { *x += 5; }
+            static void (*call)(unsigned long *) __attribute__((transaction_safe)) = add;
+            int main(int n, char **a) {
+              (void)n;
+              perdure_pool *p = open_pool(a[1]);
+              perdure_plain_use(p);
+              r = perdure_plain_root(p);
+              __transaction_atomic { call(&r->sum); }
+              printf("%lu\\n", r->sum);
+              perdure_plain_end(p);
+              return perdure_close(p, NULL);
+            }""")
+        self.assertEqual((0, "5\n"), (done.returncode, done.stdout), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
