@@ -8,12 +8,11 @@
 namespace perdure::plain {
 namespace {
 
-// Whether the n bytes are objects'.
+// Whether the n bytes are objects', in a pool that may have grown.
 bool of_objects(const void* at, std::size_t n) noexcept {
-  const Thread& thread = *state.thread;
-  const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(at) - state.first;
-  if (offset + n > state.limit) state.limit = thread.binding->data_bytes();
-  return offset >= thread.binding->objects() && offset + n <= state.limit;
+  if (state.of_objects(at, n)) return true;
+  state.limit = state.thread->binding->data_bytes();
+  return state.of_objects(at, n);
 }
 
 }  // namespace
@@ -26,18 +25,8 @@ void write_pool(void* to, const void* from, std::size_t n) noexcept {
   if (__builtin_expect(!of_objects(to, n), 0))
     leave_invalid("a store to an address of the pool that is no object's",
                   "one in its root, or in a block that was allocated");
-  if (__builtin_expect(!state.owned && !state.thread->update, 0)) leave_view();
-  const auto at = reinterpret_cast<std::uintptr_t>(to);
-  guarded([&] {
-    if (n == 8 && (at & 7) == 0) {
-      std::uint64_t word;
-      std::memcpy(&word, from, 8);
-      // mutant: plain-store-is-logged
-      state.transaction->write(reinterpret_cast<std::uint64_t*>(at), word);
-    } else {
-      tx(*state.transaction).write_bytes(to, from, n);
-    }
-  });
+  if (__builtin_expect(state.view, 0)) leave_view();
+  guarded([&] { tx(*state.transaction).write_bytes(to, from, n); });
 }
 
 void save_memory(const void* at, std::size_t n) noexcept {

@@ -15,12 +15,12 @@
 namespace perdure::plain {
 
 /// Copies n bytes of the pool to `to`, through the transaction.
-void read_pool(void* to, const void* from, std::size_t n) noexcept;
+[[gnu::noinline]] void read_pool(void* to, const void* from, std::size_t n) noexcept;
 /// Copies n bytes to the pool, through the transaction. An address that is no object's ends the
 /// attempt with error(invalid).
-void write_pool(void* to, const void* from, std::size_t n) noexcept;
+[[gnu::noinline]] void write_pool(void* to, const void* from, std::size_t n) noexcept;
 /// Saves n bytes outside of the pool that the block will store over, unless it has made them.
-void save_memory(const void* at, std::size_t n) noexcept;
+[[gnu::noinline]] void save_memory(const void* at, std::size_t n) noexcept;
 
 [[gnu::always_inline]] inline void load(void* to, const void* from, std::size_t n) noexcept {
   if (__builtin_expect(state.direct, 1) || !state.in_pool(from))
@@ -30,6 +30,16 @@ void save_memory(const void* at, std::size_t n) noexcept;
 }
 
 [[gnu::always_inline]] inline void store(void* to, const void* from, std::size_t n) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(to);
+  if (n == 8 && (at & 7) == 0 && state.of_objects(to, 8) && !state.view) {
+    std::uint64_t word;
+    std::memcpy(&word, from, 8);
+    guarded([&] {
+      // mutant: plain-store-is-logged
+      state.transaction->write(reinterpret_cast<std::uint64_t*>(at), word);
+    });
+    return;
+  }
   if (state.in_pool(to)) {
     write_pool(to, from, n);
     return;

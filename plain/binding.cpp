@@ -14,7 +14,8 @@ namespace {
 struct Bound {
   std::mutex mutex;
   std::vector<std::weak_ptr<Binding>> all;
-  std::atomic<std::size_t> size{0};  // of `all`: a hint
+  std::atomic<std::size_t> size{0};       // of `all`: a hint
+  std::atomic<std::uint64_t> changes{1};  // as well
 };
 Bound& bound() {
   static Bound& pools = *new Bound;  // never destroyed: threads may outlive statics
@@ -44,7 +45,10 @@ Binding::Binding(engine::DynamicRunner& runner, pool::OpenPool& file, Durability
   objects_ = pool::first_chunk(header) * pool::chunk_bytes;
 }
 
-void Binding::end() noexcept { ended_.store(true, std::memory_order_relaxed); }
+void Binding::end() noexcept {
+  ended_.store(true, std::memory_order_relaxed);
+  bound().changes.fetch_add(1, std::memory_order_relaxed);
+}
 
 std::shared_ptr<Binding> bind(engine::DynamicRunner& runner, pool::OpenPool& file,
                               Durability durability) {
@@ -54,6 +58,7 @@ std::shared_ptr<Binding> bind(engine::DynamicRunner& runner, pool::OpenPool& fil
   std::erase_if(bound().all, [](const auto& one) { return one.expired(); });
   bound().all.push_back(binding);
   bound().size.store(bound().all.size(), std::memory_order_relaxed);
+  bound().changes.fetch_add(1, std::memory_order_relaxed);
   return binding;
 }
 
@@ -69,6 +74,11 @@ std::shared_ptr<Binding> only_binding() {
 }
 
 std::size_t bindings() { return alive().size(); }
+
+// Relaxed: a thread that has opened a pool, or knows of one, sees that there was a change.
+std::uint64_t changes_of_bindings() noexcept {
+  return bound().changes.load(std::memory_order_relaxed);
+}
 
 bool in_other_pool(const void* at, const Binding& than) noexcept {
   // Relaxed: a program that stores to a pool knows that it is open, by what opened it.

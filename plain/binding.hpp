@@ -56,6 +56,8 @@ std::shared_ptr<Binding> binding_of(const pool::OpenPool& file);
 std::shared_ptr<Binding> only_binding();
 /// How many are bound.
 std::size_t bindings();
+/// How often what is bound has changed; never 0.
+std::uint64_t changes_of_bindings() noexcept;
 /// Whether the address is another bound pool's.
 bool in_other_pool(const void* at, const Binding& than) noexcept;
 

@@ -27,16 +27,19 @@ struct Holder {
   ~Holder() { state.thread = nullptr; }
 };
 
-void enter(const std::shared_ptr<Binding>& binding, engine::DynamicTransaction& transaction) {
+void enter(const Binding* binding, engine::DynamicTransaction& transaction) {
   state.first = binding->first();
   state.bytes = binding->bytes();
+  state.objects = binding->objects();
   state.limit = binding->data_bytes();
   state.transaction = &transaction;
   state.direct = transaction.direct();
+  state.view = transaction.in_view();
 }
 
 void leave_pool() noexcept {
   state.bytes = 0;
+  state.limit = 0;
   state.direct = true;
   state.transaction = nullptr;
 }
@@ -69,10 +72,11 @@ void call_all(std::vector<Thread::Call>& calls) noexcept {
 }
 
 void committed(Thread& thread) noexcept {
+  thread.binding = nullptr;
+  if (!thread.has_work()) return;
   thread.undo.forget();
   thread.at_rollback.clear();
   forget_exceptions(thread);
-  thread.binding.reset();
   call_all(thread.at_commit);
 }
 
@@ -86,7 +90,7 @@ void end_block() noexcept {
 // The block can't run. Returns what its begin returns then, or ends the process.
 std::uint32_t skipped(Thread& thread, const Status& why) noexcept {
   end_block();
-  thread.binding.reset();
+  thread.binding = nullptr;
   if ((thread.properties & never_cancels) != 0)
     die(why.message().c_str(),
         "run the block by perdure::PlainPool::atomically(), which throws this, or give it a "
@@ -132,6 +136,16 @@ Status roll_back(Thread& thread, const std::exception_ptr& why) noexcept {
   }
 }
 
+// Word by word, as it was stored: wider loads would wait until those stores, and the fence before
+// them, are done.
+Frame copy_of(const Frame& frame) noexcept {
+  Frame copy;
+  const auto* const from = reinterpret_cast<const volatile std::uint64_t*>(&frame);
+  auto* const to = reinterpret_cast<volatile std::uint64_t*>(&copy);
+  for (std::size_t i = 0; i < sizeof frame / 8; ++i) to[i] = from[i];
+  return copy;
+}
+
 // Begins the transaction of an own block. Returns what the block's begin returns.
 std::uint32_t begin(Thread& thread, std::uint32_t action) noexcept {
   Status failed;
@@ -142,7 +156,6 @@ std::uint32_t begin(Thread& thread, std::uint32_t action) noexcept {
                           "a block inside update() or view() of its pool", {},
                           "run it there by perdure::PlainPool::atomically()"));
     transaction.begin(thread.update);
-    begin_exceptions(thread);
     enter(thread.binding, transaction);
     state.depth = 1;
     ++thread.runs;
@@ -161,8 +174,12 @@ std::uint32_t again(Thread& thread, const std::exception_ptr& why) noexcept {
 }
 
 // The pool of the calling thread's blocks.
-std::shared_ptr<Binding> chosen_by(Thread& thread) {
-  std::shared_ptr<Binding> found = thread.chosen != nullptr ? thread.chosen : only_binding();
+Binding* chosen_by(Thread& thread) {
+  if (thread.chosen == nullptr && thread.only_of != changes_of_bindings()) {
+    thread.only_of = changes_of_bindings();
+    thread.only = only_binding();
+  }
+  Binding* const found = (thread.chosen != nullptr ? thread.chosen : thread.only).get();
   if (found != nullptr && !found->ended()) return found;
   throw error(
       failure(Code::invalid, "",
@@ -203,7 +220,7 @@ void leave(std::exception_ptr why) noexcept {
   Thread& thread = *state.thread;
   if (state.owned) {
     thread.failure = std::move(why);
-    std::longjmp(thread.attempt, 1);
+    perdure_plain_resume(1, &thread.attempt);
   }
   std::uint32_t action = 0;
   {
@@ -219,7 +236,6 @@ namespace {
 
 struct Run {
   Thread& thread;
-  const std::shared_ptr<Binding>& binding;
   void (*body)(void*);
   void* arg;
 };
@@ -235,16 +251,16 @@ struct LeavesPool {
 [[gnu::noinline]] void run_attempt(engine::DynamicTransaction& transaction, void* arg) {
   const Run& r = *static_cast<const Run*>(arg);
   const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  // Of an attempt whose commit found a conflict.
   // mutant: plain-undoes-before-an-attempt
-  undo(r.thread, stack, false);  // of an attempt whose commit found a conflict
+  if (r.thread.has_work()) undo(r.thread, stack, false);
   r.thread.attempt_stack = stack;
-  begin_exceptions(r.thread);
   const LeavesPool leaves;
-  enter(r.binding, transaction);
+  enter(r.thread.binding, transaction);
   state.owned = true;
   // No object of these frames has a destructor that the jump leaves out: barriers are called by the
   // program's code, whose objects an attempt leaves as a power cut does.
-  if (setjmp(r.thread.attempt) == 0) {
+  if (perdure_plain_save(&r.thread.attempt) == 0) {
     r.body(r.arg);
     return;
   }
@@ -257,7 +273,7 @@ struct LeavesPool {
 
 void run(const std::shared_ptr<Binding>& binding, void (*body)(void* arg), void* arg) {
   if (state.inside()) {
-    if (state.thread->binding != binding)
+    if (state.thread->binding != binding.get())
       throw error(failure(Code::invalid, binding->path(),
                           "a block on this pool inside one on " + state.thread->binding->path(),
                           "one pool in a block", {}));
@@ -265,16 +281,20 @@ void run(const std::shared_ptr<Binding>& binding, void (*body)(void* arg), void*
   }
   if (binding->ended())
     throw error(failure(Code::closed, binding->path(), "a block on a pool that is closed"));
-  Thread& thread = this_thread();
-  thread.binding = binding;
+  Thread& thread = state.thread != nullptr ? *state.thread : this_thread();
+  thread.binding = binding.get();
   thread.runs = 0;
-  thread.joined = binding->engine().transaction().inside();
-  Run one{thread, binding, body, arg};
+  Run one{thread, body, arg};
   try {
-    binding->engine().run(true, binding->durability(), &run_attempt, &one);
+    const std::uint64_t id = binding->engine().run(true, binding->durability(), &run_attempt, &one);
+    // The update may run again, and would free it twice.
+    if (id == engine::joined && !thread.at_commit.empty())
+      throw error(failure(Code::invalid, binding->path(),
+                          "a block inside update() that frees memory outside of the pool",
+                          "memory of the pool", "free it behind the update"));
   } catch (...) {
     undo(thread, thread.attempt_stack, true);
-    thread.binding.reset();
+    thread.binding = nullptr;
     throw;
   }
   committed(thread);
@@ -301,8 +321,7 @@ std::uint32_t perdure_plain_begin(std::uint32_t properties, const perdure::plain
   }
   Thread& thread = plain::this_thread();
   thread.properties = properties;
-  thread.joined = false;
-  thread.frame = *frame;
+  thread.frame = plain::copy_of(*frame);
   thread.runs = 0;
   thread.last = {};
   perdure::Status failed;
@@ -346,7 +365,7 @@ void _ITM_commitTransactionEH(void*) {
   transaction.refusal().forget();
   (void)thread.binding->engine().core().poison_with_medium();  // LAW-9
   plain::end_block();
-  thread.binding.reset();
+  thread.binding = nullptr;
 }
 
 void _ITM_abortTransaction(int reason) {
@@ -366,7 +385,7 @@ void _ITM_abortTransaction(int reason) {
   transaction.rollback();
   transaction.refusal().forget();
   plain::end_block();
-  thread.binding.reset();
+  thread.binding = nullptr;
   plain::perdure_plain_resume(plain::skip_block | plain::restore_live, &thread.frame);
 }
 

@@ -33,16 +33,12 @@ constexpr std::size_t unwind_header = 32;
 
 }  // namespace
 
-void begin_exceptions(Thread& thread) noexcept {
-  thread.uncaught_before = ::__cxa_get_globals()->uncaught;
-}
-
 void free_exceptions(Thread& thread) noexcept {
   // In the order in which they were left: handlers first.
   if (thread.caught != 0) ::__cxa_tm_cleanup(nullptr, nullptr, thread.caught);
   for (void* const object : thread.in_flight) ::__cxa_free_exception(object);
   if (thread.unthrown != nullptr) ::__cxa_free_exception(thread.unthrown);
-  ::__cxa_get_globals()->uncaught = thread.uncaught_before;
+  if (!thread.fresh.empty()) ::__cxa_get_globals()->uncaught = thread.uncaught_before;
   for (void* const block : thread.held) std::free(block);
 }
 
@@ -65,6 +61,7 @@ extern "C" {
 void* _ITM_cxa_allocate_exception(std::size_t n) {
   void* const object = ::__cxa_allocate_exception(n);
   if (!state.inside()) return object;
+  if (state.thread->fresh.empty()) state.thread->uncaught_before = ::__cxa_get_globals()->uncaught;
   guarded([&] {
     const auto at = reinterpret_cast<std::uintptr_t>(object);
     state.thread->fresh.push_back({at, at + n});

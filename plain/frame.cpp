@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plain/frame.hpp"
 
+#include "plain/thread.hpp"
+
 #if !defined(__x86_64__)
 #error "perdure::plain knows the registers of x86-64 only"
 #endif
 
+using perdure::plain::State;
+static_assert(offsetof(State, owned) == 41 && offsetof(State, depth) == 44, "below");
+
 // _ITM_beginTransaction(properties, ...) saves a Frame on its stack and calls
 // perdure_plain_begin(properties, frame), which copies it. On entry the stack pointer is at the
-// return address; 80 bytes below it leave the call aligned to 16.
+// return address; 80 bytes below it leave the call aligned to 16. In an owned block nothing jumps
+// to a frame, and the block is counted at once: behind a commit's fence each store takes room in the
+// processor's store buffer.
 //
 // Where the processor keeps a shadow stack of return addresses (CET), perdure_plain_resume takes
 // off it what the abandoned calls have put there, and the return address of
@@ -19,6 +26,15 @@ asm(R"(
 _ITM_beginTransaction:
   .cfi_startproc
   endbr64
+  movq _ZN7perdure5plain5stateE@gottpoff(%rip), %rax
+  cmpb $0, %fs:41(%rax)
+  je 1f
+  testl $1, %edi
+  je 1f
+  addl $1, %fs:44(%rax)
+  movl $5, %eax
+  ret
+1:
   leaq 8(%rsp), %rax
   movq (%rsp), %r11
   subq $88, %rsp
@@ -41,6 +57,29 @@ _ITM_beginTransaction:
   ret
   .cfi_endproc
   .size _ITM_beginTransaction, .-_ITM_beginTransaction
+
+  .globl perdure_plain_save
+  .type perdure_plain_save, @function
+perdure_plain_save:
+  .cfi_startproc
+  endbr64
+  leaq 8(%rsp), %rax
+  movq %rax, 0(%rdi)
+  movq %rbx, 8(%rdi)
+  movq %rbp, 16(%rdi)
+  movq %r12, 24(%rdi)
+  movq %r13, 32(%rdi)
+  movq %r14, 40(%rdi)
+  movq %r15, 48(%rdi)
+  movq (%rsp), %rax
+  movq %rax, 56(%rdi)
+  xorl %eax, %eax
+  rdsspq %rax
+  movq %rax, 64(%rdi)
+  xorl %eax, %eax
+  ret
+  .cfi_endproc
+  .size perdure_plain_save, .-perdure_plain_save
 
   .globl perdure_plain_resume
   .type perdure_plain_resume, @function

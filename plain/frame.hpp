@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Frame: the registers with which a function called _ITM_beginTransaction, so that its block can be
-// run again from there: what the psABI of x86-64 keeps over calls, the stack pointer and the
-// instruction behind the call. frame.cpp has the assembly.
+// run again from there, or perdure_plain_save: what the psABI of x86-64 keeps over calls, the stack
+// pointer and the instruction behind the call. frame.cpp has the assembly.
 // Thread safety: a Frame belongs to its thread, and is valid until the function that it was saved
 // in returns.
 #pragma once
@@ -30,8 +30,12 @@ enum Action : std::uint32_t {
   skip_block = 0x10
 };
 
-/// Returns `action` from the call of _ITM_beginTransaction that the frame was saved in. No
-/// destructor of the frames in between runs.
-extern "C" [[noreturn]] void perdure_plain_resume(std::uint32_t action, const Frame* frame);
+extern "C" {
+/// Saves the caller's frame and returns 0; returns once more for each perdure_plain_resume().
+[[gnu::returns_twice]] std::uint32_t perdure_plain_save(Frame* frame);
+/// Returns `action` from the call in which the frame was saved. No destructor of the frames in
+/// between runs.
+[[noreturn]] void perdure_plain_resume(std::uint32_t action, const Frame* frame);
+}
 
 }  // namespace perdure::plain

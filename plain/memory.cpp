@@ -63,7 +63,7 @@ void* allocate(std::size_t n) noexcept {
     });
     return block;
   }
-  if (!state.owned && !thread.update) leave_view();
+  if (state.view) leave_view();
   return guarded([&] { return state.transaction->alloc(std::max<std::size_t>(n, 1)); });
 }
 
@@ -72,15 +72,11 @@ void release(void* block, void (*free)(void*)) noexcept {
   if (block == nullptr) return;
   if (!state.in_pool(block)) {
     if (!state.inside()) return free(block);
-    // The update may run again, and would free it twice.
-    if (state.thread->joined)
-      leave_invalid("a block inside update() that frees memory outside of the pool",
-                    "memory of the pool", "free it behind the update");
     // mutant: plain-frees-later
     guarded([&] { state.thread->at_commit.push_back({free, block}); });
     return;
   }
-  if (!state.owned && !state.thread->update) leave_view();
+  if (state.view) leave_view();
   guarded([&] { state.transaction->free(block); });
 }
 

@@ -6,6 +6,7 @@
 // Thread safety: an object belongs to one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,34 +24,33 @@ class MemoryUndo {
  public:
   /// Saves n bytes that are about to be stored over. Throws std::bad_alloc.
   void save(const void* at, std::size_t n) {
-    saved_.push_back({reinterpret_cast<std::uintptr_t>(at), n});
-    const auto* const from = static_cast<const std::byte*>(at);
-    bytes_.insert(bytes_.end(), from, from + n);
+    const auto* from = static_cast<const std::byte*>(at);
+    while (n != 0) {
+      Saved piece{reinterpret_cast<std::uintptr_t>(from), std::min<std::size_t>(n, 8), 0};
+      std::memcpy(&piece.bytes, from, piece.n);
+      saved_.push_back(piece);
+      from += piece.n;
+      n -= piece.n;
+    }
   }
   /// Stores all of it back, the newest first, except what lies in `dead`: the stack of functions
   /// that were left.
   void restore(Range dead) noexcept {
-    std::size_t end = bytes_.size();
-    for (std::size_t i = saved_.size(); i-- > 0;) {
-      end -= saved_[i].n;
-      if (!dead.has(saved_[i].at))
-        std::memcpy(reinterpret_cast<void*>(saved_[i].at), bytes_.data() + end, saved_[i].n);
-    }
+    for (std::size_t i = saved_.size(); i-- > 0;)
+      if (const Saved& piece = saved_[i]; !dead.has(piece.at))
+        std::memcpy(reinterpret_cast<void*>(piece.at), &piece.bytes, piece.n);
     forget();
   }
-  void forget() noexcept {
-    saved_.clear();
-    bytes_.clear();
-  }
+  void forget() noexcept { saved_.clear(); }
   [[nodiscard]] bool empty() const noexcept { return saved_.empty(); }
 
  private:
   struct Saved {
     std::uintptr_t at;
-    std::size_t n;
+    std::size_t n;  // 1 to 8
+    std::uint64_t bytes;
   };
   std::vector<Saved> saved_;
-  std::vector<std::byte> bytes_;
 };
 
 }  // namespace perdure::plain

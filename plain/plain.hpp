@@ -37,7 +37,7 @@
 
 #if !defined(__cpp_transactional_memory)
 // clang-format off
-#error "perdure/plain: found no -fgnu-tm, expected GCC with it: link perdure::plain (CMake, pkg-config)"
+#error "perdure/plain: found no -fgnu-tm, expected GCC with it: link perdure::plain"
 // clang-format on
 #endif
 
@@ -67,10 +67,10 @@ void run(const std::shared_ptr<Binding>& binding, Root& root, F& f) {
   plain::run(
       binding,
       [](void* arg) {
-        __transaction_atomic {
-          Call& inner = *static_cast<Call*>(arg);
-          inner.f(inner.root);
-        }
+        const Call& inner = *static_cast<const Call*>(arg);
+        F& in_block = inner.f;
+        Root& at = inner.root;
+        __transaction_atomic { in_block(at); }
       },
       &call);
 }

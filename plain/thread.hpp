@@ -11,15 +11,14 @@
 // A block inside another one is a part of it.
 //
 //   PLAIN-1 An attempt that ends without a commit leaves nothing: what it stored outside of the
-//           pool is stored back, what it took from malloc and the exceptions that it made are freed, and
-//           the engine rolls back the pool.
+//           pool is stored back, what it took from malloc and the exceptions that it made are
+//           freed, and the engine rolls back the pool.
 //   PLAIN-2 What a block frees outside of the pool is freed when it has committed, and not before.
 //   PLAIN-3 No exception of the library passes through code that a compiler has instrumented: it
 //           takes a barrier for a call that can't throw.
 // Thread safety: all of it belongs to its thread.
 #pragma once
 
-#include <csetjmp>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -35,9 +34,11 @@ namespace perdure::plain {
 
 /// The cold part of a thread's state.
 struct Thread {
-  std::shared_ptr<Binding> chosen;   ///< by use(); null: the only pool there is
-  std::shared_ptr<Binding> binding;  ///< of the block
-  Status last;                       ///< why the last block was skipped; ok: it was not
+  std::shared_ptr<Binding> chosen;  ///< by use(); null: the only pool there is
+  std::shared_ptr<Binding> only;    ///< that one, when there were `only_of` changes
+  std::uint64_t only_of = 0;
+  Binding* binding = nullptr;  ///< of the block, whose pool is open as long
+  Status last;                 ///< why the last block was skipped; ok: it was not
   MemoryUndo undo;
 
   // An own block.
@@ -47,8 +48,7 @@ struct Thread {
   std::uint64_t runs = 0;
 
   // An owned block.
-  bool joined = false;  ///< it is a part of an update() of the program
-  std::jmp_buf attempt;
+  Frame attempt{};                   ///< run_attempt()'s
   std::uintptr_t attempt_stack = 0;  ///< as Frame::stack
   std::exception_ptr failure;
 
@@ -64,23 +64,34 @@ struct Thread {
   void* unthrown = nullptr;      ///< an object that is being made
   std::vector<void*> in_flight;  ///< thrown, and not caught yet
   unsigned caught = 0;           ///< handlers that the block is in
-  unsigned uncaught_before = 0;  ///< of the thread, when the block began
+  unsigned uncaught_before = 0;  ///< of the thread, before the attempt's first exception
+
+  /// Whether an attempt has left anything that its end has to see to.
+  [[nodiscard]] bool has_work() const noexcept {
+    return !undo.empty() || !at_commit.empty() || !at_rollback.empty() || !fresh.empty();
+  }
 };
 
 /// The hot part: a few words of thread-local memory.
 struct State {
-  std::uintptr_t first = 0;  ///< of the pool that the block is on
-  std::uint64_t bytes = 0;   ///< 0: outside of a block
-  std::uint64_t limit = 0;   ///< the pool's data_bytes(), or what it was
+  std::uintptr_t first = 0;              ///< of the pool that the block is on
+  std::uint64_t bytes = 0;               ///< 0: outside of a block
+  std::uint64_t objects = 0, limit = 0;  ///< its objects' range: objects(), data_bytes() or less
   engine::DynamicTransaction* transaction = nullptr;
   bool direct = true;  ///< every load may be plain; so they are outside of blocks
   bool owned = false;
+  bool view = false;   ///< the transaction is one
   unsigned depth = 0;  ///< of blocks; 0 in an owned one before its first
   Thread* thread = nullptr;
 
   [[nodiscard]] bool inside() const noexcept { return bytes != 0; }
   [[nodiscard]] bool in_pool(const void* at) const noexcept {
     return reinterpret_cast<std::uintptr_t>(at) - first < bytes;
+  }
+  /// Whether the n bytes lie among the pool's objects.
+  [[nodiscard]] bool of_objects(const void* at, std::size_t n) const noexcept {
+    const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(at) - first;
+    return offset >= objects && offset + n <= limit;
   }
 };
 extern constinit thread_local State state;
@@ -95,8 +106,6 @@ Thread& this_thread();
 [[noreturn]] void leave_invalid(const char* found, const char* expected, const char* advice = "");
 /// Begins the block, whose transaction is a view, again as an update.
 [[noreturn]] void leave_view() noexcept;
-/// Call this at an attempt's begin.
-void begin_exceptions(Thread& thread) noexcept;
 /// Frees the exceptions of an attempt that is left, and what they hold.
 void free_exceptions(Thread& thread) noexcept;
 /// Forgets them: what has passed on is its receiver's.

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from .driver import Failed, list_systems
 
-EXECUTABLES = ("perdure_bench_engines", "perdure_bench_pmemobj", "perdure_bench_peers")
+EXECUTABLES = ("perdure_bench_engines", "perdure_bench_blocks", "perdure_bench_pmemobj",
+               "perdure_bench_peers")
 # Not durable, or not a transaction: references for the others.
 BOUNDS = ("plain", "nvm", "ceiling", "bound", "raw")
 NOT_WAITING = ("nosync", "normal", "off")
@@ -48,27 +49,29 @@ class System:
     @property
     def waits(self):
         """Whether an update is durable when it returns."""
-        return not self.bound and self.mode in ("durable", "group", "snapshot", "archive", "backup",
-                                             "checksums")
+        return not self.bound and self.mode in ("durable", "group", "blocks", "chosen", "snapshot",
+                                                "archive", "backup", "checksums")
 
 
-def find(build_dir):
-    """Every System of the build. The first executable must exist."""
+def find(build_dir, modes=()):
+    """Every System of the build. The first executable must exist; what is left out is said, but
+    that of blocks only where one of its modes is asked for."""
     found = []
     for n, name in enumerate(EXECUTABLES):
         path = build_dir / "bench" / name
         if path.exists():
             found += [
                 System(s["name"], str(path), s["about"], tuple(s["structures"]), s["max_threads"],
-                       s["max_threads"] > 1, n != 0) for s in list_systems(path)
+                       s["max_threads"] > 1, n > 1) for s in list_systems(path)
             ]
         elif n == 0:
             raise Failed(
                 f"{path} is not there; build it first: ./dev build --preset bench --target "
                 "bench/all")
         else:
-            print(f"bench: {path} was not built (PERDURE_BENCH_PMEMOBJ is OFF): left out",
-                  file=sys.stderr)
+            why = "PERDURE_BUILD_PLAIN" if n == 1 else "PERDURE_BENCH_PMEMOBJ"
+            if n != 1 or set(modes) & {"blocks", "chosen"}:
+                print(f"bench: {path} was not built ({why} is OFF): left out", file=sys.stderr)
     return found
 
 

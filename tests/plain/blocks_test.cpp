@@ -339,6 +339,27 @@ TEST_P(Blocks, RunAgainOutOfAHandler) {
   EXPECT_EQ(sum_of(pool), 0U);
 }
 
+// The update may run again: what it frees outside of the pool would be freed twice.
+TEST_P(Blocks, InsideAnUpdateFreeNothingElse) {
+  PlainPool<Root> pool(scratch.path(), options());
+  auto* const block = static_cast<std::uint64_t*>(std::malloc(64));
+  *block = 5;
+  try {
+    pool.pool().update([&](auto&, Root&) {
+      pool.atomically([&](Root& r) {
+        push(r, 1);
+        std::free(block);
+      });
+    });
+    FAIL();
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), Code::invalid) << e.what();
+  }
+  EXPECT_EQ(*block, 5U);
+  std::free(block);
+  EXPECT_EQ(sum_of(pool), 0U);
+}
+
 TEST_P(Blocks, OfSeveralThreadsAreIsolated) {
   if (GetParam().ends_with("none")) return;  // whose caller isolates
   PlainPool<Root> pool(scratch.path(), options());
