@@ -3,7 +3,7 @@
 # Installs this build into a fresh folder, moves that, and uses it as a stranger would: by
 # find_package(perdure) and by pkg-config, each kind of library that was built. See CMakeLists.txt
 # beside this, which passes BUILD, WORK, CONFIG, VERSION, LIBDIR, KINDS (static,shared), BESIDE
-# (nats,s3), GENERATOR, CC, CXX, C_FLAGS and CXX_FLAGS.
+# (nats,s3,plain), GENERATOR, CC, CXX, C_FLAGS and CXX_FLAGS.
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 string(REPLACE "," ";" KINDS "${KINDS}")
