@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_blocks: the workloads' text over ordinary structs and pointers, in blocks that the
-// compiler makes transactions of (docs/plain.md), for updates: its reading operations read plainly,
-// outside of a block, as its audits do. Beside it the same engines behind Pool<Root>, which is what
-// a block runs on: perdure_bench_engines has them compiled in.
-// Thread safety: as Pool's; reading operations: none.
+// perdure_bench_blocks: the workloads' text over ordinary structs and pointers, with updates in
+// blocks that the compiler makes transactions of (docs/plain.md); views are Pool's. Beside it the
+// same engines behind Pool<Root>, which is what a block runs on: perdure_bench_engines has them
+// compiled in.
+// Thread safety: as Pool's.
 #include "bench/systems/host.hpp"
 #include "bench/systems/perdure.hpp"
 #include "bench/systems/plain_model.hpp"
@@ -36,10 +36,18 @@ struct BlockTx : PlainLoads {
   }
 };
 
-/// For check(): the blocks of a root of plain structs, read through a transaction.
+/// For views and check(): plain structs, read through a transaction.
 template <class Tx>
 struct PlainReads {
   Tx& tx;
+  template <class T>
+  T get(const PlainModel::Field<T>& field) {
+    return read(field);
+  }
+  template <class T>
+  T* get(const PlainModel::Link<T>& link) {
+    return read(link);
+  }
   template <class T>
   T read(const PlainModel::Field<T>& field) {
     PlainModel::Field<T> value;
@@ -138,8 +146,10 @@ class BlocksHost : public ChosenHost<perdure::Pool<BlockRoot<Root>>> {
   }
   template <class F>
   auto view(F&& f) {
-    const BlockTx tx;
-    return f(tx, static_cast<const Root&>(root()));
+    return this->pool_->view([&f](auto& tx, const Root& root) {
+      PlainReads<std::remove_reference_t<decltype(tx)>> handle{tx};
+      return f(handle, root);
+    });
   }
   bool reopen() {
     perdure::plain::end(binding_);
