@@ -106,7 +106,7 @@ set(s3_description "Perdure's archives, backups and replicated logs in S3-compat
 set(s3_needs ", libcurl, pugixml")
 set(plain_description "Blocks of plain code as transactions of Perdure, with GCC's -fgnu-tm")
 set(plain_flags
-  " -fgnu-tm -Wno-clobbered -fplugin=\${libdir}/perdure/perdure_plain_check.so")
+  " -fgnu-tm -fno-tree-pta -Wno-clobbered -fplugin=\${libdir}/perdure/perdure_plain_check.so")
 foreach(part IN LISTS parts)
   set(PERDURE_PC_PART_DESCRIPTION "${${part}_description}")
   set(PERDURE_PC_PART_NEEDS "${${part}_needs}")

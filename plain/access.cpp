@@ -33,8 +33,8 @@ void save_memory(const void* at, std::size_t n) noexcept {
   if (!state.inside()) return;
   Thread& thread = *state.thread;
   // An exception that passes on keeps what was stored to it.
-  for (const Range& made : thread.fresh)
-    if (made.has(reinterpret_cast<std::uintptr_t>(at))) return;
+  for (const Thread::Fresh& made : thread.fresh)
+    if (made.range.has(reinterpret_cast<std::uintptr_t>(at))) return;
   if (in_other_pool(at, *thread.binding))
     leave_invalid("a store to another pool than the block's", "one pool in a block");
   guarded([&] { thread.undo.save(at, n); });

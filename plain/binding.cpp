@@ -50,22 +50,27 @@ void Binding::end() noexcept {
   bound().changes.fetch_add(1, std::memory_order_relaxed);
 }
 
+std::shared_ptr<Binding> make_binding(engine::DynamicRunner& runner, pool::OpenPool& file,
+                                      Durability durability) {
+  auto binding = std::make_shared<Binding>(runner, file, durability);
+  if (file.read_only() || binding->engine().follower() != nullptr)
+    throw error(failure(Code::read_only, file.path(), "blocks on a pool that is open for reading",
+                        "one that is open for writing", "read it by Pool::view()"));
+  return binding;
+}
+
 std::shared_ptr<Binding> bind(engine::DynamicRunner& runner, pool::OpenPool& file,
                               Durability durability) {
-  if (auto known = binding_of(file); known != nullptr) return known;
-  auto binding = std::make_shared<Binding>(runner, file, durability);
+  auto binding = make_binding(runner, file, durability);
   const std::lock_guard lock(bound().mutex);
+  for (const auto& one : bound().all)
+    if (auto known = one.lock(); known != nullptr && !known->ended() && &known->file() == &file)
+      return known;
   std::erase_if(bound().all, [](const auto& one) { return one.expired(); });
   bound().all.push_back(binding);
   bound().size.store(bound().all.size(), std::memory_order_relaxed);
   bound().changes.fetch_add(1, std::memory_order_relaxed);
   return binding;
-}
-
-std::shared_ptr<Binding> binding_of(const pool::OpenPool& file) {
-  for (auto& one : alive())
-    if (&one->file() == &file) return std::move(one);
-  return nullptr;
 }
 
 std::shared_ptr<Binding> only_binding() {

@@ -22,6 +22,7 @@ class Binding {
   Binding(engine::DynamicRunner& runner, pool::OpenPool& file, Durability durability);
 
   [[nodiscard]] engine::DynamicEngine::Implementation& engine() const noexcept { return engine_; }
+  /// Of blocks that begin and commit by themselves.
   [[nodiscard]] Durability durability() const noexcept { return durability_; }
   [[nodiscard]] const pool::OpenPool& file() const noexcept { return file_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -47,11 +48,13 @@ class Binding {
   std::atomic<bool> ended_{false};
 };
 
-/// Makes a pool one that blocks find; one that is so already stays it. Throws std::bad_alloc.
+/// A pool that no block finds: for run(). Throws std::bad_alloc, and error(read_only) of a pool that
+/// is open for reading.
+std::shared_ptr<Binding> make_binding(engine::DynamicRunner& runner, pool::OpenPool& file,
+                                      Durability durability);
+/// Makes a pool one that blocks find; one that is so already stays it. Throws as make_binding().
 std::shared_ptr<Binding> bind(engine::DynamicRunner& runner, pool::OpenPool& file,
                               Durability durability);
-/// A pool's; null: it is not bound.
-std::shared_ptr<Binding> binding_of(const pool::OpenPool& file);
 /// The only pool that is bound; null where there are several, or none.
 std::shared_ptr<Binding> only_binding();
 /// How many are bound.

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "perdure/engine/engine_base.hpp"
 #include "plain/itm.hpp"
@@ -21,10 +22,13 @@ constexpr std::uint32_t instrumented = 0x0001, never_cancels = 0x0008, only_read
 // Thrown by a view that stores.
 struct HasToUpdate {};
 
-// For a thread's end.
+// For a thread's end. What runs after it, such as a destructor of a static object, gets a Thread that
+// is never freed.
 struct Holder {
-  std::unique_ptr<Thread> thread;
-  ~Holder() { state.thread = nullptr; }
+  ~Holder() {
+    delete std::exchange(state.thread, nullptr);
+    state.thread_ends = true;
+  }
 };
 
 void enter(const Binding* binding, engine::DynamicTransaction& transaction) {
@@ -48,9 +52,10 @@ engine::DynamicEngine::Transaction& own_transaction() {
   return static_cast<engine::DynamicEngine::Transaction&>(*state.transaction);
 }
 
-void call_all(std::vector<Thread::Call>& calls) noexcept {
+// A call may run a block, which has calls of its own.
+void call_all(std::vector<Thread::Call>& of) noexcept {
+  const std::vector<Thread::Call> calls = std::exchange(of, {});
   for (const Thread::Call& call : calls) call.f(call.arg);
-  calls.clear();
 }
 
 // PLAIN-1, outside of the pool. `stack`: what lies between here and there belongs to functions that
@@ -156,6 +161,7 @@ std::uint32_t begin(Thread& thread, std::uint32_t action) noexcept {
                           "a block inside update() or view() of its pool", {},
                           "run it there by perdure::PlainPool::atomically()"));
     transaction.begin(thread.update);
+    begin_exceptions(thread);
     enter(thread.binding, transaction);
     state.depth = 1;
     ++thread.runs;
@@ -191,10 +197,12 @@ Binding* chosen_by(Thread& thread) {
 }  // namespace
 
 Thread& this_thread() {
-  thread_local Holder holder;
   if (state.thread == nullptr) {
-    holder.thread = std::make_unique<Thread>();
-    state.thread = holder.thread.get();
+    if (!state.thread_ends) {
+      thread_local Holder holder;
+      (void)holder;
+    }
+    state.thread = new Thread();
   }
   return *state.thread;
 }
@@ -255,6 +263,7 @@ struct LeavesPool {
   // mutant: plain-undoes-before-an-attempt
   if (r.thread.has_work()) undo(r.thread, stack, false);
   r.thread.attempt_stack = stack;
+  begin_exceptions(r.thread);
   const LeavesPool leaves;
   enter(r.thread.binding, transaction);
   state.owned = true;
@@ -271,7 +280,8 @@ struct LeavesPool {
 
 }  // namespace
 
-void run(const std::shared_ptr<Binding>& binding, void (*body)(void* arg), void* arg) {
+void run(const std::shared_ptr<Binding>& binding, Durability durability, void (*body)(void* arg),
+         void* arg) {
   if (state.inside()) {
     if (state.thread->binding != binding.get())
       throw error(failure(Code::invalid, binding->path(),
@@ -286,13 +296,17 @@ void run(const std::shared_ptr<Binding>& binding, void (*body)(void* arg), void*
   thread.runs = 0;
   Run one{thread, body, arg};
   try {
-    const std::uint64_t id = binding->engine().run(true, binding->durability(), &run_attempt, &one);
+    const std::uint64_t id = binding->engine().run(true, durability, &run_attempt, &one);
     // The update may run again, and would free it twice.
     if (id == engine::joined && !thread.at_commit.empty())
       throw error(failure(Code::invalid, binding->path(),
                           "a block inside update() that frees memory outside of the pool",
                           "memory of the pool", "free it behind the update"));
   } catch (...) {
+    // A part of an update() has failed: the whole of it does, even if its lambda catches this
+    // (REFUSED-1).
+    if (engine::DynamicEngine::Transaction& outer = binding->engine().transaction(); outer.inside())
+      outer.keep_refusal();
     undo(thread, thread.attempt_stack, true);
     thread.binding = nullptr;
     throw;
@@ -309,6 +323,14 @@ using perdure::plain::Thread;
 
 extern "C" {
 
+// libstdc++ refers weakly to what its exceptions need in a block, which takes nothing out of an
+// archive: whatever has blocks has all of it.
+[[gnu::visibility("hidden")]] extern const void* const perdure_plain_all[];
+[[gnu::used]] const void* const perdure_plain_all[] = {
+    reinterpret_cast<const void*>(&_ITM_malloc), reinterpret_cast<const void*>(&_ITM_LB),
+    reinterpret_cast<const void*>(&_ITM_cxa_throw),
+    reinterpret_cast<const void*>(&_ITM_registerTMCloneTable)};
+
 std::uint32_t perdure_plain_begin(std::uint32_t properties, const perdure::plain::Frame* frame) {
   namespace plain = perdure::plain;
   if ((properties & plain::instrumented) == 0)
@@ -319,12 +341,17 @@ std::uint32_t perdure_plain_begin(std::uint32_t properties, const perdure::plain
     ++state.depth;
     return plain::run_instrumented | plain::save_live;
   }
-  Thread& thread = plain::this_thread();
+  perdure::Status failed;
+  try {
+    (void)plain::this_thread();
+  } catch (const std::bad_alloc&) {
+    plain::die("no memory for a thread's first block", "");
+  }
+  Thread& thread = *state.thread;
   thread.properties = properties;
   thread.frame = plain::copy_of(*frame);
   thread.runs = 0;
   thread.last = {};
-  perdure::Status failed;
   try {
     thread.update = (properties & plain::only_reads) == 0;
     thread.binding = plain::chosen_by(thread);

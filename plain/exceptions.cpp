@@ -3,7 +3,7 @@
 // Exceptions that a block makes. Their objects lie outside of the pool, and so does the memory that
 // a constructor takes for one: an exception that passes on outlives the block, which is rolled
 // back.
-#include <cstdlib>
+#include <new>
 
 #include "plain/itm.hpp"
 #include "plain/thread.hpp"
@@ -17,8 +17,17 @@ void __cxa_free_exception(void* object) noexcept;
 void* __cxa_begin_catch(void* exception) noexcept;
 void __cxa_end_catch();
 void __cxa_tm_cleanup(void* unthrown, void* cleaned_up, unsigned caught) noexcept;
+// What libstdc++ keeps of an exception, before its object.
+struct CxaException {
+  void *type, *destructor, *unexpected, *terminate;
+  CxaException* next;  // of those with a handler, the newest first
+  int handlers;        // below 0: it was thrown again
+  int selector;
+  void *action, *data, *landing_pad, *adjusted;
+  unsigned char unwind[32];
+};
 struct CxaGlobals {
-  void* caught;
+  CxaException* caught;
   unsigned uncaught;
 };
 CxaGlobals* __cxa_get_globals() noexcept;
@@ -31,23 +40,38 @@ namespace {
 // An exception's object begins behind this header, which a handler is begun with (unwind.h).
 constexpr std::size_t unwind_header = 32;
 
+// The object is gone, and has freed what it held.
+void forget_object(Thread& thread, const void* object) noexcept {
+  std::erase_if(thread.fresh, [object](const Thread::Fresh& f) { return f.object == object; });
+}
+
 }  // namespace
 
+void begin_exceptions(Thread& thread) noexcept {
+  const ::CxaGlobals& globals = *::__cxa_get_globals();
+  thread.caught_before = globals.caught;
+  thread.uncaught_before = globals.uncaught;
+}
+
 void free_exceptions(Thread& thread) noexcept {
-  // In the order in which they were left: handlers first.
-  if (thread.caught != 0) ::__cxa_tm_cleanup(nullptr, nullptr, thread.caught);
+  ::CxaGlobals& globals = *::__cxa_get_globals();
+  // An exception that was thrown again has several handlers and one entry.
+  unsigned caught = 0;
+  for (const ::CxaException* e = globals.caught; e != nullptr && e != thread.caught_before;
+       e = e->next)
+    ++caught;
+  if (caught != 0) ::__cxa_tm_cleanup(nullptr, nullptr, caught);
   for (void* const object : thread.in_flight) ::__cxa_free_exception(object);
-  if (thread.unthrown != nullptr) ::__cxa_free_exception(thread.unthrown);
-  if (!thread.fresh.empty()) ::__cxa_get_globals()->uncaught = thread.uncaught_before;
-  for (void* const block : thread.held) std::free(block);
+  for (void* const object : thread.unthrown) ::__cxa_free_exception(object);
+  globals.uncaught = thread.uncaught_before;
+  for (const Thread::Fresh& f : thread.fresh)
+    if (f.held) ::operator delete(reinterpret_cast<void*>(f.range.from));
 }
 
 void forget_exceptions(Thread& thread) noexcept {
   thread.fresh.clear();
-  thread.held.clear();
   thread.in_flight.clear();
-  thread.unthrown = nullptr;
-  thread.caught = 0;
+  thread.unthrown.clear();
 }
 
 }  // namespace perdure::plain
@@ -61,47 +85,44 @@ extern "C" {
 void* _ITM_cxa_allocate_exception(std::size_t n) {
   void* const object = ::__cxa_allocate_exception(n);
   if (!state.inside()) return object;
-  if (state.thread->fresh.empty()) state.thread->uncaught_before = ::__cxa_get_globals()->uncaught;
   guarded([&] {
     const auto at = reinterpret_cast<std::uintptr_t>(object);
-    state.thread->fresh.push_back({at, at + n});
+    state.thread->fresh.push_back({object, {at, at + n}, false});
+    state.thread->unthrown.push_back(object);
   });
-  state.thread->unthrown = object;
   return object;
 }
 
+// Its constructor has thrown.
 void _ITM_cxa_free_exception(void* object) {
-  if (state.inside()) state.thread->unthrown = nullptr;
+  if (state.inside()) {
+    std::erase(state.thread->unthrown, object);
+    perdure::plain::forget_object(*state.thread, object);
+  }
   ::__cxa_free_exception(object);
 }
 
 void _ITM_cxa_throw(void* object, void* type, void (*destructor)(void*)) {
   if (state.inside()) {
-    state.thread->unthrown = nullptr;
+    std::erase(state.thread->unthrown, object);
     guarded([&] { state.thread->in_flight.push_back(object); });
   }
   ::__cxa_throw(object, type, destructor);
 }
 
 void* _ITM_cxa_begin_catch(void* exception) {
-  if (state.inside()) {
-    ++state.thread->caught;
+  if (state.inside())
     std::erase(state.thread->in_flight,
                static_cast<char*>(exception) + perdure::plain::unwind_header);
-  }
   return ::__cxa_begin_catch(exception);
 }
 
 void _ITM_cxa_end_catch() {
+  const ::CxaException* const ends = ::__cxa_get_globals()->caught;
+  // With its last handler an exception is destroyed.
+  if (state.inside() && ends != nullptr && ends->handlers == 1)
+    perdure::plain::forget_object(*state.thread, ends + 1);
   ::__cxa_end_catch();
-  if (!state.inside()) return;
-  Thread& thread = *state.thread;
-  // With the last handler its exception is gone, and has freed what it held; or it was thrown
-  // again, and is the caller's.
-  if (--thread.caught == 0 && thread.in_flight.empty()) {
-    thread.held.clear();
-    thread.fresh.clear();
-  }
 }
 
 }  // extern "C"

@@ -30,6 +30,7 @@ int _ITM_versionCompatible(int version);
 const char* _ITM_libraryVersion();
 [[noreturn]] void _ITM_error(const void* where, int code);
 void _ITM_dropReferences(void* at, std::size_t n);
+void _ITM_LB(const void* at, std::size_t n);
 void* _ITM_malloc(std::size_t n);
 void* _ITM_calloc(std::size_t count, std::size_t n);
 void _ITM_free(void* block);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What plain.hpp and plain.h call.
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "perdure/api/c_api.hpp"
 #include "perdure/api/pool_base.hpp"
+#include "perdure/base/at_fork.hpp"
 #include "plain/plain.h"
 #include "plain/thread.hpp"
 
@@ -16,18 +19,33 @@ struct Door : PoolBase {
   static engine::DynamicRunner* runner(PoolBase& pool) { return pool.*(&Door::runner_); }
 };
 
-std::shared_ptr<Binding> bound(engine::DynamicRunner* runner, pool::OpenPool& file,
-                               Durability durability) {
+engine::DynamicRunner& runner_of(PoolBase& pool) {
+  engine::DynamicRunner* const runner = Door::runner(pool);
   if (runner == nullptr)
-    throw error(failure(Code::unsupported, file.path(), "a pool whose engine is compiled in",
+    throw error(failure(Code::unsupported, pool.file().path(), "a pool whose engine is compiled in",
                         "one whose engine was chosen at opening", "open it as Pool<Root>"));
-  return bind(*runner, file, durability);
+  return *runner;
 }
+
+// The bindings of perdure.h's pools, from perdure_plain_use() to perdure_plain_end().
+struct OfC {
+  std::mutex mutex;
+  std::map<const perdure_pool*, std::shared_ptr<Binding>> pools;
+};
+OfC& of_c() {
+  static OfC& bindings = *new OfC;  // never destroyed: threads may outlive statics
+  return bindings;
+}
+[[maybe_unused]] const int held = base::hold_over_fork<of_c>();
 
 }  // namespace
 
 std::shared_ptr<Binding> bind(PoolBase& pool, Durability durability) {
-  return bound(Door::runner(pool), pool.file(), durability);
+  return bind(runner_of(pool), pool.file(), durability);
+}
+
+std::shared_ptr<Binding> make_binding(PoolBase& pool) {
+  return make_binding(runner_of(pool), pool.file(), Durability::durable);
 }
 
 std::byte* root_address(PoolBase& pool) {
@@ -49,9 +67,13 @@ extern "C" {
 
 int perdure_plain_use(perdure_pool* pool) {
   return perdure::c::guarded([&] {
-    plain::use(pool == nullptr
-                   ? nullptr
-                   : plain::bind(pool->impl->runner(), pool->impl->file(), pool->durability));
+    std::shared_ptr<plain::Binding> binding;
+    if (pool != nullptr) {
+      binding = plain::bind(pool->impl->runner(), pool->impl->file(), pool->durability);
+      const std::lock_guard lock(plain::of_c().mutex);
+      plain::of_c().pools.insert_or_assign(pool, binding);
+    }
+    plain::use(std::move(binding));
     return PERDURE_OK;
   });
 }
@@ -63,11 +85,11 @@ int perdure_plain_failure(void) {
 }
 
 void perdure_plain_end(perdure_pool* pool) {
-  (void)perdure::c::guarded([&] {
-    if (const auto binding = plain::binding_of(pool->impl->file()); binding != nullptr)
-      plain::end(binding);
-    return PERDURE_OK;
-  });
+  const std::lock_guard lock(plain::of_c().mutex);
+  const auto found = plain::of_c().pools.find(pool);
+  if (found == plain::of_c().pools.end()) return;
+  plain::end(found->second);
+  plain::of_c().pools.erase(found);
 }
 
 }  // extern "C"

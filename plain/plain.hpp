@@ -19,8 +19,8 @@
 // In a block, malloc and new take memory of the pool, and free and delete give it back. What the
 // block stores elsewhere (locals, globals, memory of malloc) is stored back if it rolls back, and
 // is not isolated from other threads. A block calls functions whose text is in the same file, or
-// that are declared transaction_safe; anything else is an error of the compiler. Bit-fields must
-// not be stored to: GCC 12 compiles that wrongly, and perdure_plain_check (plain/check) refuses it.
+// that are declared transaction_safe; anything else is an error of the compiler. So is what GCC 12
+// compiles wrongly, such as bit-fields (plain/check).
 // docs/plain.md has all rules. Pointers in a pool stay right when it is opened again; one that
 // leads outside of the pool does not.
 // Thread safety: any thread may run blocks; use() is the calling thread's. A block must not wait
@@ -51,21 +51,24 @@ class Binding;
 [[nodiscard]] Status last_failure();
 /// What a PlainPool does.
 std::shared_ptr<Binding> bind(PoolBase& pool, Durability durability);
+/// A pool that no __transaction_atomic block finds.
+std::shared_ptr<Binding> make_binding(PoolBase& pool);
 /// What a PlainPool does.
 void use(std::shared_ptr<Binding> binding);
 /// What a PlainPool does.
 void end(const std::shared_ptr<Binding>& binding) noexcept;
 /// What a PlainPool does.
-void run(const std::shared_ptr<Binding>& binding, void (*body)(void* arg), void* arg);
+void run(const std::shared_ptr<Binding>& binding, Durability durability, void (*body)(void* arg),
+         void* arg);
 /// What a PlainPool does.
 template <class Root, class F>
-void run(const std::shared_ptr<Binding>& binding, Root& root, F& f) {
+void run(const std::shared_ptr<Binding>& binding, Durability durability, Root& root, F& f) {
   struct Call {
     F& f;
     Root& root;
   } call{f, root};
   plain::run(
-      binding,
+      binding, durability,
       [](void* arg) {
         const Call& inner = *static_cast<const Call*>(arg);
         F& in_block = inner.f;
@@ -83,11 +86,11 @@ template <class Root>
 }
 }  // namespace plain
 
-/// Runs f(root) as a transaction on a pool that is no PlainPool. Throws as PlainPool::atomically().
-/// `durability`: of the block.
+/// Runs f(root) as a transaction on a pool that is no PlainPool, which is faster. Throws as
+/// PlainPool::atomically().
 template <class Root, class F>
 void atomically(Pool<Root>& pool, F&& f, Durability durability = Durability::durable) {
-  plain::run(plain::bind(pool, durability), plain::root_of(pool), f);
+  plain::run(plain::make_binding(pool), durability, plain::root_of(pool), f);
 }
 
 /// A pool whose root is a plain struct, for plain code. `Root` states its layout by a `layout_id`.
@@ -97,12 +100,13 @@ class PlainPool {
                 "perdure::PlainPool: a root is a plain struct, with a layout_id");
 
  public:
-  /// Opens or creates the pool, whose root is zeros then. Throws as Pool::open().
+  /// Opens or creates the pool, whose root is zeros then. Throws as Pool::open(), and
+  /// error(read_only) for a pool that is opened for reading.
   explicit PlainPool(const std::string& path, const Options& options = {})
       : PlainPool(Pool<Root>::open(path, options), options.durability) {}
   /// Takes over an open pool. `durability`: of its blocks.
   explicit PlainPool(Pool<Root> pool, Durability durability = Durability::durable)
-      : pool_(std::move(pool)), binding_(plain::bind(pool_, durability)) {}
+      : pool_(std::move(pool)), durability_(durability), binding_(plain::bind(pool_, durability)) {}
   PlainPool(const PlainPool&) = delete;
   PlainPool& operator=(const PlainPool&) = delete;
   /// Closes the pool, as Pool does. No thread may be in a block on it.
@@ -115,11 +119,10 @@ class PlainPool {
   /// is open, they are on it without that. Throws std::bad_alloc.
   void use() { plain::use(binding_); }
   /// Runs f(root) as a transaction. Throws what f throws, and perdure::error, after which nothing
-  /// has changed: as Pool::update(). In a block on the same pool, or in its update(), it is a part
-  /// of that.
+  /// has changed: as Pool::update(). In an update() of the same pool it is a part of that.
   template <class F>
   void atomically(F&& f) {
-    plain::run(binding_, root(), f);
+    plain::run(binding_, durability_, root(), f);
   }
   /// The pool, for everything else: stats, checkpoints, backups, check().
   [[nodiscard]] Pool<Root>& pool() noexcept { return pool_; }
@@ -131,6 +134,7 @@ class PlainPool {
 
  private:
   Pool<Root> pool_;
+  const Durability durability_;
   std::shared_ptr<plain::Binding> binding_;
 };
 

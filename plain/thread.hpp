@@ -58,13 +58,18 @@ struct Thread {
   };
   std::vector<Call> at_commit, at_rollback;
 
-  // Exceptions that the block makes (exceptions.cpp).
-  std::vector<Range> fresh;      ///< objects, and what they hold: nobody had them before
-  std::vector<void*> held;       ///< memory of malloc that they hold
-  void* unthrown = nullptr;      ///< an object that is being made
-  std::vector<void*> in_flight;  ///< thrown, and not caught yet
-  unsigned caught = 0;           ///< handlers that the block is in
-  unsigned uncaught_before = 0;  ///< of the thread, before the attempt's first exception
+  // Exceptions that the attempt makes (exceptions.cpp).
+  /// Memory that nobody had before the attempt: an object, or what one holds, which is of malloc.
+  struct Fresh {
+    void* object;
+    Range range;
+    bool held;
+  };
+  std::vector<Fresh> fresh;
+  std::vector<void*> unthrown;    ///< objects that are being made, one in another's making
+  std::vector<void*> in_flight;   ///< objects that were thrown, and are not caught yet
+  void* caught_before = nullptr;  ///< the newest exception that had a handler at its begin
+  unsigned uncaught_before = 0;   ///< how many were in flight then
 
   /// Whether an attempt has left anything that its end has to see to.
   [[nodiscard]] bool has_work() const noexcept {
@@ -83,6 +88,7 @@ struct State {
   bool view = false;   ///< the transaction is one
   unsigned depth = 0;  ///< of blocks; 0 in an owned one before its first
   Thread* thread = nullptr;
+  bool thread_ends = false;
 
   [[nodiscard]] bool inside() const noexcept { return bytes != 0; }
   [[nodiscard]] bool in_pool(const void* at) const noexcept {
@@ -91,7 +97,7 @@ struct State {
   /// Whether the n bytes lie among the pool's objects.
   [[nodiscard]] bool of_objects(const void* at, std::size_t n) const noexcept {
     const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(at) - first;
-    return offset >= objects && offset + n <= limit;
+    return offset >= objects && offset < limit && n <= limit - offset;
   }
 };
 extern constinit thread_local State state;
@@ -106,12 +112,19 @@ Thread& this_thread();
 [[noreturn]] void leave_invalid(const char* found, const char* expected, const char* advice = "");
 /// Begins the block, whose transaction is a view, again as an update.
 [[noreturn]] void leave_view() noexcept;
+/// Call this at an attempt's begin.
+void begin_exceptions(Thread& thread) noexcept;
 /// Frees the exceptions of an attempt that is left, and what they hold.
 void free_exceptions(Thread& thread) noexcept;
 /// Forgets them: what has passed on is its receiver's.
 void forget_exceptions(Thread& thread) noexcept;
 /// Ends the process with a message: what is wrong can't be told in another way.
 [[noreturn]] void die(const char* found, const char* advice) noexcept;
+
+/// Runs a function as a transaction on the pool; in a block on the same pool, as a part of it.
+/// Throws what it throws, and what engine::run throws.
+void run(const std::shared_ptr<Binding>& binding, Durability durability, void (*body)(void* arg),
+         void* arg);
 
 /// Calls f, which may throw what leave() takes.
 template <class F>
@@ -124,9 +137,5 @@ template <class F>
   }
   leave(std::move(failed));
 }
-
-/// Runs a function as a transaction on the pool; in a block on the same pool, as a part of it.
-/// Throws what it throws, and what engine::run throws.
-void run(const std::shared_ptr<Binding>& binding, void (*body)(void* arg), void* arg);
 
 }  // namespace perdure::plain

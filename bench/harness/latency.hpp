@@ -24,6 +24,11 @@ class Latencies {
 
   /// A transaction that began at `began` has the id `id`; every id up to `durable` is durable.
   void performed(Clock::time_point began, std::uint64_t id, std::uint64_t durable) {
+    if (last_ != 0) {
+      ++followed_;
+      in_time_ += durable >= last_ ? 1 : 0;
+    }
+    last_ = id;
     waiting_.push_back({id, began});
     acknowledge(durable);
   }
@@ -34,7 +39,8 @@ class Latencies {
       microseconds_.push_back(
           std::chrono::duration<double, std::micro>(now - waiting_.front().began).count());
   }
-  /// The percentiles over several threads: {"latency_p50_us", ...}.
+  /// The percentiles over several threads: {"latency_p50_us", ...}; and the share of transactions
+  /// that were durable when their thread's next one had been performed, "durable_by_next".
   static std::map<std::string, double> percentiles(std::vector<Latencies>& threads) {
     std::vector<double> all;
     for (auto& t : threads) all.insert(all.end(), t.microseconds_.begin(), t.microseconds_.end());
@@ -44,9 +50,15 @@ class Latencies {
       return all[std::min(all.size() - 1,
                           static_cast<std::size_t>(share * static_cast<double>(all.size())))];
     };
-    return {{"latency_p50_us", at(0.5)},    {"latency_p90_us", at(0.9)},
-            {"latency_p99_us", at(0.99)},   {"latency_p999_us", at(0.999)},
-            {"latency_max_us", all.back()}, {"latency_samples", static_cast<double>(all.size())}};
+    std::uint64_t followed = 0, in_time = 0;
+    for (const auto& t : threads) followed += t.followed_, in_time += t.in_time_;
+    std::map<std::string, double> found{
+        {"latency_p50_us", at(0.5)},    {"latency_p90_us", at(0.9)},
+        {"latency_p99_us", at(0.99)},   {"latency_p999_us", at(0.999)},
+        {"latency_max_us", all.back()}, {"latency_samples", static_cast<double>(all.size())}};
+    if (followed != 0)
+      found["durable_by_next"] = static_cast<double>(in_time) / static_cast<double>(followed);
+    return found;
   }
 
  private:
@@ -54,6 +66,8 @@ class Latencies {
     std::uint64_t id;
     Clock::time_point began;
   };
+  std::uint64_t last_ = 0;                    // the id of the newest; 0: none, or none is known
+  std::uint64_t followed_ = 0, in_time_ = 0;  // transactions that another one followed
   std::deque<Waiting> waiting_;
   std::vector<double> microseconds_;
 };

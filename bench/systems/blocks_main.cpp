@@ -141,7 +141,7 @@ class BlocksHost : public ChosenHost<perdure::Pool<BlockRoot<Root>>> {
       const BlockTx tx;
       value = f(tx, root);
     };
-    perdure::plain::run(binding_, root(), in_block);
+    perdure::plain::run(binding_, perdure::durable, root(), in_block);
     return value;
   }
   template <class F>

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DudeTM's figures (papers: DudeTM, ASPLOS '17, section 5)."""
 
-from . import dudetm_criteria, dudetm_log, dudetm_throughput
+from . import dudetm_criteria, dudetm_log, dudetm_text, dudetm_throughput
 from .figure import Paper
 from .verdict import attach
 
 _ORDER = [
-    "D-Fig2", "D-OwnTM", "D-Tab1", "D-Tab2", "D-Tab3", "D-Fig3", "D-Groups", "D-Fig4", "D-Fig5",
-    "D-Tab4", "D-Recovery"
+    "D-Fig2", "D-OwnTM", "D-Tab1", "D-Tab2", "D-Empty", "D-Tab3", "D-Next", "D-Fig3", "D-Groups",
+    "D-Fig4", "D-Fig5", "D-Tab4", "D-Recovery"
 ]
 
 PAPER = Paper(
@@ -34,6 +34,6 @@ PAPER = Paper(
     systems=("shadow", "volatile"),
     figures=attach(
         dudetm_criteria.CRITERIA,
-        sorted([*dudetm_throughput.FIGURES, *dudetm_log.FIGURES],
+        sorted([*dudetm_throughput.FIGURES, *dudetm_text.FIGURES, *dudetm_log.FIGURES],
                key=lambda figure: _ORDER.index(figure.row))),
 )

@@ -4,6 +4,7 @@ do."""
 
 from .dudetm_cells import DUDE, HASHED, INF, NVML, SYNC, VOLATILE, WORKLOADS
 from .dudetm_log import COMBINED, PACKED
+from .dudetm_text import IN_TIME, RATE
 from .dudetm_throughput import ENTRIES, OF_STM, OF_VOLATILE, SYNC_3500
 from .verdict import (CAUSE_UNKNOWN, Criterion, all_of, at_least, at_most, near, over, share,
                       shares, spreads, y)
@@ -97,6 +98,13 @@ CRITERIA = {
         "Ten transactions of this workload that write are some 160 bytes of log, in which lz4 "
         "finds little; larger groups have what it looks for."
     ),
+    "D-Empty": Criterion((
+        at_least("DudeTM, millions a second", 30, y(RATE, DUDE)),
+        near("DudeTM over libpmemobj", 26.3,
+             lambda points: [a / b for a in y(RATE, DUDE)(points) for b in y(RATE, NVML)(points)]),
+    )),
+    "D-Next": Criterion((share("durable before the next Perform ends, each workload, %", 99,
+                               y(IN_TIME)), )),
     "D-Fig4": Criterion(
         (at_least(
             "hardware paging over software paging, whole shadow", 1,

@@ -70,7 +70,7 @@ class Blocks : public ::testing::TestWithParam<std::string> {
     Options o;
     o.medium = "emulated";
     o.engine = GetParam();
-    o.creation.log_size = 4 << 20;
+    o.creation.log_size = 1 << 20;
     o.creation.max_size = 64 << 20;
     return o;
   }
@@ -311,6 +311,13 @@ TEST_P(Blocks, AreOnOnePool) {
                 others.sum = 7;
               });
             }));
+  Node* of_other = nullptr;
+  other.atomically([&](Root& r) {
+    push(r, 9);
+    of_other = r.top;
+  });
+  EXPECT_EQ(Code::invalid, code([&] { pool.atomically([&](Root&) { delete of_other; }); }));
+  other.atomically([](Root& r) { (void)pop(r); });
   EXPECT_EQ(sum_of(pool), 0U);
   EXPECT_EQ(sum_of(other), 0U);
   other.use();
@@ -320,6 +327,129 @@ TEST_P(Blocks, AreOnOnePool) {
   __transaction_atomic { push(mine, 6); }
   EXPECT_EQ(sum_of(other), 5U);
   EXPECT_EQ(sum_of(pool), 6U);
+}
+
+constexpr const char* long_text =
+    "a text that is too long for the object itself, so that it is allocated";
+
+// Handlers in handlers, of exceptions that are gone, that were thrown again, and that another one was
+// made of: what the attempt leaves is freed once, and no handler stays open.
+TEST_P(Blocks, EndInHandlersOfHandlers) {
+  PlainPool<Root> pool(scratch.path(), options()), other(scratch.path("other"), options());
+  Root& others = other.root();  // a store to it ends an attempt
+  const int uncaught = std::uncaught_exceptions();
+  const auto ends = [&](auto&& f) {
+    EXPECT_THROW(pool.atomically(f), error);
+    EXPECT_EQ(uncaught, std::uncaught_exceptions());
+    EXPECT_EQ(std::current_exception(), nullptr);
+    EXPECT_EQ(sum_of(pool), 0U);
+  };
+  ends([&](Root& r) {
+    try {
+      throw std::runtime_error(long_text);
+    } catch (const std::exception&) {
+      try {
+        throw std::logic_error(long_text);
+      } catch (const std::exception&) {
+        push(r, 1);
+      }
+      others.sum = 1;
+    }
+  });
+  ends([&](Root&) {
+    try {
+      throw std::runtime_error(long_text);
+    } catch (...) {
+      try {
+        throw;
+      } catch (const std::runtime_error&) {
+        others.sum = 1;
+      }
+    }
+  });
+  ends([&](Root&) {
+    try {
+      try {
+        throw 1;
+      } catch (int) {
+        throw std::runtime_error(long_text);
+      }
+    } catch (const std::exception&) {
+      others.sum = 1;
+    }
+  });
+  // And out of a handler of the caller's.
+  try {
+    throw 7;
+  } catch (int) {
+    EXPECT_THROW(pool.atomically([&](Root&) {
+      try {
+        throw std::runtime_error(long_text);
+      } catch (const std::exception&) {
+        others.sum = 1;
+      }
+    }),
+                 error);
+    EXPECT_NE(std::current_exception(), nullptr) << "the caller's is still open";
+  }
+}
+
+TEST_P(Blocks, AreAsDurableAsTheyAreAskedToBe) {
+  Options o = options();
+  o.durability = Durability::async;
+  PlainPool<Root> pool(scratch.path(), o);
+  const std::uint64_t fences = pool.pool().stats().medium.fences;
+  atomically(pool.pool(), [](Root& r) { push(r, 1); }, Durability::durable);
+  EXPECT_GE(pool.pool().durable_id(), pool.pool().stats().last_id);
+  EXPECT_GT(pool.pool().stats().medium.fences, fences);
+}
+
+TEST_P(Blocks, GetWhatCopiesReturn) {
+  PlainPool<Root> pool(scratch.path(), options());
+  bool right = false;
+  pool.atomically([&](Root& r) {
+    void* const copied = std::memcpy(r.bytes, "copied", 7);
+    void* const moved = std::memmove(r.bytes + 1, r.bytes, 7);
+    void* const filled = std::memset(r.bytes + 20, 1, 7);
+    right = copied == r.bytes && moved == r.bytes + 1 && filled == r.bytes + 20;
+  });
+  EXPECT_TRUE(right);
+}
+
+// Memory that a block takes and gives back is read as it was stored, however it was.
+TEST_P(Blocks, HaveMemoryOfTheirOwn) {
+  PlainPool<Root> pool(scratch.path(), options());
+  for (int i = 0; i < 20; ++i)
+    pool.atomically([&](Root& r) {
+      for (int j = 0; j < 10; ++j) push(r, static_cast<std::uint64_t>(10 * i + j) % 50);
+    });
+  for (int round = 0; round < 3; ++round) {
+    std::uint64_t twice = 0;
+    pool.atomically([&](Root& r) {
+      auto* const seen = new std::uint64_t[64];
+      std::memset(seen, 0, 64 * sizeof *seen);
+      twice = 0;
+      for (const Node* n = r.top; n != nullptr; n = n->next) twice += seen[n->value]++;
+      delete[] seen;
+    });
+    EXPECT_EQ(twice, 50U * (0 + 1 + 2 + 3));
+  }
+}
+
+// A part of an update that failed is not committed with the rest, even if the program goes on.
+TEST_P(Blocks, ThatFailInAnUpdateEndIt) {
+  PlainPool<Root> pool(scratch.path(), options()), other(scratch.path("other"), options());
+  Root& others = other.root();
+  EXPECT_THROW(pool.pool().update([&](auto&, Root&) {
+    try {
+      pool.atomically([&](Root& r) {
+        push(r, 1);
+        others.sum = 2;
+      });
+    } catch (const error&) {}
+  }),
+               error);
+  EXPECT_EQ(sum_of(pool), 0U);
 }
 
 // A conflict in a handler: the exception is freed, and the block runs again.

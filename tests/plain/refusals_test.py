@@ -18,7 +18,7 @@ from limits import LimitedCase  # noqa: E402
 CC, CXX = os.environ["PERDURE_CC"], os.environ["PERDURE_CXX"]
 PLUG_IN = os.environ["PERDURE_PLUG_IN"]
 LIBRARIES = os.environ["PERDURE_LIBRARIES"].split(":")
-FLAGS = ["-fgnu-tm", f"-fplugin={PLUG_IN}", "-Wno-clobbered"]
+FLAGS = ["-fgnu-tm", "-fno-tree-pta", f"-fplugin={PLUG_IN}", "-Wno-clobbered"]
 OPEN = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +94,16 @@ class Refusals(LimitedCase):
                 self.assertNotEqual(0, status, (flags, statement))
                 self.assertIn("a bit-field in a transaction", said)
                 self.assertIn("make it a member of a whole type", said)
+        # A struct that a function returns lies in its caller's memory.
+        returned = """
+            struct big { unsigned flag : 3, kind : 5; long a[4]; } target;
+            __attribute__((noinline)) static struct big make(long *v) {
+              struct big b = {1, 2, {*v}};
+              b.flag = 3;
+              return b;
+            }"""
+        self.refused(returned + block % "long l = target.a[0]; target = make(&l);",
+                     "a bit-field in a transaction")
         safe = "__attribute__((transaction_safe)) void f(struct s *p) { p->b = 3; }\n"
         self.refused(text + safe, "a bit-field in a transaction")
         self.refused('extern "C" {' + text + safe + "}", "a bit-field in a transaction",
@@ -103,12 +113,37 @@ class Refusals(LimitedCase):
                                     block % "struct s l = {1, 2, 3}; l.a = 2; (void)l;")
         self.assertEqual(0, status, said)
 
+    def test_structs_that_pure_functions_return(self):
+        text = """
+            struct big { long a[4]; } target;
+            __attribute__((noinline%s)) static struct big make(long v) {
+              struct big b = {{v}};
+              return b;
+            }
+            void f(long v) { __transaction_atomic { %s } }"""
+        for of in ("", ", const", ", transaction_pure"):
+            self.refused(text % (of, "target = make(v);"), "a struct that a function returns",
+                         "store it to a local first")
+        status, said = self.compile(text % ("", "struct big l = make(v); target = l;"))
+        self.assertEqual(0, status, said)
+
     def test_what_the_compiler_refuses(self):
         block = ("int x; volatile int v;\nint other(int);\n"
                  "void f(void) { __transaction_atomic { %s } }")
         self.refused(block % "x = other(x);", "unsafe function call", "other")
         self.refused(block % "v = 1;", "volatile")
         self.refused(block % '__asm__("nop");', "asm")
+
+    def test_new_of_what_is_aligned_to_more_than_16(self):
+        """The compiler refuses it, or the linker: by whether <new> is included."""
+        text = ("%s\nstruct alignas(32) wide { double v[4]; } *w;\n"
+                "int main() { __transaction_atomic { w = new wide(); } }")
+        self.refused(text % "#include <new>", "unsafe function call", compiler=CXX, suffix=".cpp")
+        status, said = self.compile(text % "", compiler=CXX, suffix=".cpp")
+        self.assertEqual(0, status, said)
+        status, said = self.link(self.path("program.o"))
+        self.assertNotEqual(0, status)
+        self.assertIn("operator new(unsigned long, std::align_val_t)", said)
 
     def test_a_header_without_the_compilers_support(self):
         self.refused('#include "plain/plain.hpp"\n', "link perdure::plain", compiler=CXX,
@@ -138,7 +173,7 @@ class Refusals(LimitedCase):
               perdure_plain_use(NULL);
               __transaction_atomic { if (r) r->sum = (unsigned long)n; }
               return 0;
-            }""", "where 0 pools are open")
+            }""", "where 2 pools are open")
 
     def test_a_pool_that_is_closed(self):
         self.dies("""
@@ -185,6 +220,26 @@ class Refusals(LimitedCase):
               __transaction_atomic { r->sum = (unsigned long)n; }
               return 0;
             }""", "a store to an address of the pool that is no object's")
+
+    def test_a_block_after_the_threads_end(self):
+        """In a handler of atexit() the main thread's state is gone."""
+        done = self.run_program("""
+            static perdure_pool *p;
+            static void at_end(void) {
+              __transaction_atomic { r->sum += 1; }
+              printf("%lu\\n", r->sum);
+              fflush(stdout);
+            }
+            int main(int n, char **a) {
+              (void)n;
+              atexit(at_end);
+              p = open_pool(a[1]);
+              perdure_plain_use(p);
+              r = perdure_plain_root(p);
+              __transaction_atomic { r->sum += 1; }
+              return 0;
+            }""")
+        self.assertEqual((0, "2\n"), (done.returncode, done.stdout), done.stderr)
 
     def test_a_function_behind_a_pointer(self):
         done = self.run_program("""

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <plain/plain.hpp>
+#include <stdexcept>
+#include <string>
 
 struct Counter {
   static constexpr const char* layout_id = "consumer::Counter/1";
@@ -19,10 +21,10 @@ int main() {
   try {
     pool.atomically([](Counter& c) {
       c.value = 8;
-      throw 9;
+      throw std::runtime_error("a text that is too long for the object itself");
     });
-  } catch (int) {
-    std::printf("refused: %lu\n", pool.root().value);
+  } catch (const std::runtime_error& e) {
+    std::printf("refused: %lu, %s\n", pool.root().value, e.what());
   }
   pool.close();
   std::filesystem::remove(path);
