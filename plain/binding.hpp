@@ -48,8 +48,8 @@ class Binding {
   std::atomic<bool> ended_{false};
 };
 
-/// A pool that no block finds: for run(). Throws std::bad_alloc, and error(read_only) of a pool that
-/// is open for reading.
+/// A pool that no block finds: for run(). Throws std::bad_alloc, and error(read_only) of a pool
+/// that is open for reading.
 std::shared_ptr<Binding> make_binding(engine::DynamicRunner& runner, pool::OpenPool& file,
                                       Durability durability);
 /// Makes a pool one that blocks find; one that is so already stays it. Throws as make_binding().

@@ -22,8 +22,8 @@ constexpr std::uint32_t instrumented = 0x0001, never_cancels = 0x0008, only_read
 // Thrown by a view that stores.
 struct HasToUpdate {};
 
-// For a thread's end. What runs after it, such as a destructor of a static object, gets a Thread that
-// is never freed.
+// For a thread's end. What runs after it, such as a destructor of a static object, gets a Thread
+// that is never freed.
 struct Holder {
   ~Holder() {
     delete std::exchange(state.thread, nullptr);

@@ -12,9 +12,9 @@ static_assert(offsetof(State, owned) == 41 && offsetof(State, depth) == 44, "bel
 
 // _ITM_beginTransaction(properties, ...) saves a Frame on its stack and calls
 // perdure_plain_begin(properties, frame), which copies it. On entry the stack pointer is at the
-// return address; 88 bytes below it leave the call aligned to 16. In an owned block nothing jumps to
-// a frame, and the block is counted at once: behind a commit's fence each store takes room in the
-// processor's store buffer.
+// return address; 88 bytes below it leave the call aligned to 16. In an owned block nothing jumps
+// to a frame, and the block is counted at once: behind a commit's fence each store takes room in
+// the processor's store buffer.
 //
 // Where the processor keeps a shadow stack of return addresses (CET), perdure_plain_resume takes
 // off it what the abandoned calls have put there, and the return address of

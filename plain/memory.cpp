@@ -105,8 +105,8 @@ void* zeros(std::size_t count, std::size_t n) noexcept {
 namespace plain = perdure::plain;
 
 // What is copied from (R) and to (W) is memory of the block's (t) or its thread's own (n), also
-// behind a load (aR) or a store (aW) of the block: here it goes by the address. GCC takes the result
-// as that of the call that it replaces, although the ABI has none.
+// behind a load (aR) or a store (aW) of the block: here it goes by the address. GCC takes the
+// result as that of the call that it replaces, although the ABI has none.
 #define PERDURE_ITM_COPY(KIND)                                          \
   void* _ITM_memcpy##KIND(void* to, const void* from, std::size_t n) {  \
     return plain::copy(to, from, n);                                    \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // SPS, "swap": a transaction exchanges k pairs of random 8-byte words in an array of 1 M of them.
-// Parameter: k; 0 is an empty transaction. It is the workload with the least work of its own, so that the figures show what a
-// system adds; k x 2 x 8 bytes change.
+// Parameter: k; 0 is an empty transaction. It is the workload with the least work of its own, so
+// that the figures show what a system adds; k x 2 x 8 bytes change.
 // Invariant: the words are a permutation of the initial ones.
 // models.md beside this file says what a Model and a transaction handle offer to a workload.
 #pragma once

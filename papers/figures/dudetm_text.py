@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What DudeTM's section 5 says in numbers beside its figures and tables: empty transactions (5.2.2),
-and when a transaction is durable (5.3)."""
+"""What DudeTM's section 5 says in numbers beside its figures and tables: empty transactions
+(5.2.2), and when a transaction is durable (5.3)."""
 
 from .dudetm_cells import DUDE, NVML, SYNC, SYSTEMS, VOLATILE, WORKLOADS, measured, process_of
 from .figure import Figure, median_of, point
@@ -60,6 +60,6 @@ FIGURES = [
         "performed.", SETUP +
         "; DudeTM, asynchronous; the durable id is asked for when a transaction has been performed",
         "workload", "share of transactions, %", in_time, in_time_findings, bars=True, remark=
-        "The paper's Persist has a thread of its own, of which it has as many as it needs; here one "
-        "core has both Persist and Reproduce, which take turns (D-Tab3)."),
+        "The paper's Persist has a thread of its own, of which it has as many as it needs; here "
+        "one core has both Persist and Reproduce, which take turns (D-Tab3)."),
 ]

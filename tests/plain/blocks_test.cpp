@@ -332,8 +332,8 @@ TEST_P(Blocks, AreOnOnePool) {
 constexpr const char* long_text =
     "a text that is too long for the object itself, so that it is allocated";
 
-// Handlers in handlers, of exceptions that are gone, that were thrown again, and that another one was
-// made of: what the attempt leaves is freed once, and no handler stays open.
+// Handlers in handlers, of exceptions that are gone, that were thrown again, and that another one
+// was made of: what the attempt leaves is freed once, and no handler stays open.
 TEST_P(Blocks, EndInHandlersOfHandlers) {
   PlainPool<Root> pool(scratch.path(), options()), other(scratch.path("other"), options());
   Root& others = other.root();  // a store to it ends an attempt
