@@ -7,7 +7,7 @@ from .mutant import Mutant
 PLAIN = (
     Mutant(
         "a block's store to the pool is logged",
-        {"plain-store-is-logged": instead("*reinterpret_cast<std::uint64_t*>(at) = word")},
+        {"plain-store-is-logged": instead("void(*reinterpret_cast<std::uint64_t*>(at) = word)")},
         by="plain_explore",
     ),
     Mutant(
