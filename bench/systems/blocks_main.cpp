@@ -13,29 +13,6 @@
 namespace bench {
 namespace {
 
-struct BlockTx : PlainLoads {
-  template <class T>
-  void set(Field<T>& field, std::type_identity_t<T> value) const {
-    field.value = value;
-  }
-  template <class T>
-  void set(Link<T>& link, std::type_identity_t<T>* target) const {
-    link.target = target;
-  }
-  template <class T, class... Args>
-  T* make(Args... args) const {
-    return new T(args...);
-  }
-  template <class T>
-  void destroy(T* t) const {
-    delete t;
-  }
-  template <class T>
-  T* allocate(std::size_t n) const {
-    return static_cast<T*>(::operator new(n * sizeof(T)));
-  }
-};
-
 /// For views and check(): plain structs, read through a transaction.
 template <class Tx>
 struct PlainReads {
@@ -135,10 +112,10 @@ class BlocksHost : public ChosenHost<perdure::Pool<BlockRoot<Root>>> {
   using ChosenHost<perdure::Pool<BlockRoot<Root>>>::ChosenHost;
   template <class F>
   auto update(F&& f) {
-    std::invoke_result_t<F&, const BlockTx&, Root&> value{};
+    std::invoke_result_t<F&, const PlainTx&, Root&> value{};
     if (binding_ == nullptr) binding_ = perdure::plain::bind(*this->pool_, perdure::durable);
     const auto in_block = [&](Root& root) {
-      const BlockTx tx;
+      const PlainTx tx;
       value = f(tx, root);
     };
     perdure::plain::run(binding_, perdure::durable, root(), in_block);

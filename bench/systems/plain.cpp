@@ -4,8 +4,6 @@
 // isolation. One thread: a reference for every other system.
 // Thread safety: none.
 #include <cstdlib>
-#include <new>
-#include <type_traits>
 
 #include "bench/systems/host.hpp"
 #include "bench/systems/plain_model.hpp"
@@ -13,30 +11,6 @@
 
 namespace bench {
 namespace {
-
-struct PlainTx : PlainLoads {
-  template <class T>
-  void set(Field<T>& field, std::type_identity_t<T> value) const {
-    field.value = value;
-  }
-  template <class T>
-  void set(Link<T>& link, std::type_identity_t<T>* target) const {
-    link.target = target;
-  }
-  template <class T, class... Args>
-  T* make(Args... args) const {
-    return new T(args...);
-  }
-  template <class T>
-  void destroy(T* t) const {
-    delete t;
-  }
-  template <class T>
-  T* allocate(std::size_t n) const {
-    // Uninitialised: the workload stores before it reads.
-    return static_cast<T*>(::operator new(n * sizeof(T)));
-  }
-};
 
 template <class Root>
 class PlainHost : public HostDefaults {

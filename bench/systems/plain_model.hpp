@@ -5,6 +5,8 @@
 // Thread safety: none.
 #pragma once
 
+#include <cstddef>
+#include <new>
 #include <type_traits>
 
 namespace bench {
@@ -38,6 +40,31 @@ struct PlainLoads {
   template <class T>
   T* get(const Link<T>& link) const {
     return link.target;
+  }
+};
+
+/// A transaction handle over it that stores plainly, too.
+struct PlainTx : PlainLoads {
+  template <class T>
+  void set(Field<T>& field, std::type_identity_t<T> value) const {
+    field.value = value;
+  }
+  template <class T>
+  void set(Link<T>& link, std::type_identity_t<T>* target) const {
+    link.target = target;
+  }
+  template <class T, class... Args>
+  T* make(Args... args) const {
+    return new T(args...);
+  }
+  template <class T>
+  void destroy(T* t) const {
+    delete t;
+  }
+  template <class T>
+  T* allocate(std::size_t n) const {
+    // Uninitialised: the workload stores before it reads.
+    return static_cast<T*>(::operator new(n * sizeof(T)));
   }
 };
 

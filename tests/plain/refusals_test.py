@@ -39,6 +39,12 @@ static perdure_pool *open_pool(const char *path) {
   }
   return pool;
 }
+static perdure_pool *use_pool(char **a) {
+  perdure_pool *const pool = open_pool(a[1]);
+  perdure_plain_use(pool);
+  r = perdure_plain_root(pool);
+  return pool;
+}
 """
 
 
@@ -178,9 +184,7 @@ class Refusals(LimitedCase):
     def test_a_pool_that_is_closed(self):
         self.dies("""
             int main(int n, char **a) {
-              perdure_pool *p = open_pool(a[1]);
-              perdure_plain_use(p);
-              r = perdure_plain_root(p);
+              perdure_pool *p = use_pool(a);
               __transaction_atomic { r->sum = (unsigned long)n; }
               perdure_plain_end(p);
               perdure_close(p, NULL);
@@ -191,9 +195,7 @@ class Refusals(LimitedCase):
     def test_a_relaxed_block_that_can_not_be_undone(self):
         self.dies("""
             int main(int n, char **a) {
-              perdure_pool *p = open_pool(a[1]);
-              perdure_plain_use(p);
-              r = perdure_plain_root(p);
+              perdure_pool *p = use_pool(a);
               __transaction_relaxed { r->sum = (unsigned long)n; puts("never"); }
               return 0;
             }""", "no transaction can undo")
@@ -201,9 +203,7 @@ class Refusals(LimitedCase):
     def test_a_cancel_inside_another_block(self):
         self.dies("""
             int main(int n, char **a) {
-              perdure_pool *p = open_pool(a[1]);
-              perdure_plain_use(p);
-              r = perdure_plain_root(p);
+              perdure_pool *p = use_pool(a);
               __transaction_atomic {
                 r->sum = (unsigned long)n;
                 __transaction_atomic { r->sum = 2; if (r->sum == 2) __transaction_cancel; }
@@ -214,8 +214,7 @@ class Refusals(LimitedCase):
     def test_a_store_to_the_heaps_own_structures(self):
         self.dies("""
             int main(int n, char **a) {
-              perdure_pool *p = open_pool(a[1]);
-              perdure_plain_use(p);
+              perdure_pool *p = use_pool(a);
               r = (struct root *)((size_t)perdure_plain_root(p) & ~(size_t)0xffff) - 1;
               __transaction_atomic { r->sum = (unsigned long)n; }
               return 0;
@@ -233,9 +232,7 @@ class Refusals(LimitedCase):
             int main(int n, char **a) {
               (void)n;
               atexit(at_end);
-              p = open_pool(a[1]);
-              perdure_plain_use(p);
-              r = perdure_plain_root(p);
+              p = use_pool(a);
               __transaction_atomic { r->sum += 1; }
               return 0;
             }""")
@@ -247,9 +244,7 @@ class Refusals(LimitedCase):
             static void (*call)(unsigned long *) __attribute__((transaction_safe)) = add;
             int main(int n, char **a) {
               (void)n;
-              perdure_pool *p = open_pool(a[1]);
-              perdure_plain_use(p);
-              r = perdure_plain_root(p);
+              perdure_pool *p = use_pool(a);
               __transaction_atomic { call(&r->sum); }
               printf("%lu\\n", r->sum);
               perdure_plain_end(p);
