@@ -177,6 +177,7 @@ Status OpenPool::place_checksums(DataRange& place, std::uint64_t& data_bytes) {
         if (const std::uint64_t sum = old.load(page); sum != 0) made.set(page, sum);
   }
   // The holes, and what was copied, are durable before the header that names the place.
+  // mutant: checksums-moved-durable, call checksums-moved-durable
   return medium_->flush_all();
 }
 

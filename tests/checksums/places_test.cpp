@@ -6,9 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <vector>
 
+#include "perdure/api/pool.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/log/replayed_checksums.hpp"
 #include "perdure/pool/create.hpp"
@@ -270,6 +272,75 @@ TEST(ChecksumsPlace, ARecoveryAfterAKilledOneKeepsThoseOfBitmaps) {
   replayed.finish();
   c.fence();
   EXPECT_EQ(sums.computed(c.first()), sums.load(c.first()));
+}
+
+struct Words {
+  std::array<p<std::uint64_t>, 4096> word;
+};
+
+// A raised limit moves the checksums: a power cut finds them in the place that the header names.
+TEST(ChecksumsPlace, WhatIsMovedIsDurable) {
+  Options options;
+  options.checksums = true;
+  options.creation.uuid_seed = 1;
+  options.creation.max_size = 8 << 20;
+  options.creation.log_size = 1 << 20;
+  medium::RecordingOptions how;
+  how.log_bytes = first_ring + (4 << 20);
+  how.data_bytes = 4 << 20;
+  how.max_data_bytes = std::uint64_t{1} << 30;
+  how.sparse = true;
+  std::vector<std::byte> image;
+  Header before{};
+  {
+    auto made = medium::RecordingMedium::make(how).value();
+    const medium::RecordingMedium& medium = *made;
+    auto pool = Pool<Words>::try_open_on("moved", options, std::move(made), true).value();
+    for (std::uint64_t i = 0; i < 4096; i += 100)
+      pool.update([&](auto& tx, Words& w) { tx.write(w.word[i], i + 1); });
+    pool.close();
+    before = pool.header();
+    image = medium.current_image();
+  }
+  how.data_bytes = before.data_bytes;
+  options.creation.max_size = std::uint64_t{1} << 30;  // more than 1 MiB of checksums serves
+  options.creation.raise_max_size = true;
+  auto made = medium::RecordingMedium::make(how, image).value();
+  medium::RecordingMedium& medium = *made;
+  // Before a fence a header that was stored may be durable already: what it names has to be.
+  bool named = false;
+  medium.set_fence_hooks(
+      [&] {
+        const std::vector<std::byte> now = medium.current_image();
+        for (const std::uint64_t at : {header_a, header_b}) {
+          Header h{};
+          std::memcpy(&h, &now[at], sizeof h);
+          if (h.checksums_offset == 0 || h.checksums_offset == before.checksums_offset) continue;
+          named = true;
+          const std::uint64_t words = h.log_bytes + h.checksums_offset;
+          EXPECT_TRUE(medium.is_durable(words, before.data_bytes / 4096 * 8));
+        }
+      },
+      {});
+  auto pool = Pool<Words>::try_open_on("moved", options, std::move(made), false).value();
+  medium.set_fence_hooks({}, {});
+  EXPECT_TRUE(named);
+  const Header after = pool.header();
+  ASSERT_NE(before.checksums_offset, after.checksums_offset);
+  const std::vector<std::byte> durable = medium.durable_image();
+  const auto sum = [](const std::vector<std::byte>& of, const Header& h, std::uint64_t page) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, &of[h.log_bytes + h.checksums_offset + page * 8], sizeof word);
+    return word;
+  };
+  std::uint64_t moved = 0;
+  const std::uint64_t root = pool.file().root_offset() / 4096;
+  for (std::uint64_t page = root; page < root + sizeof(Words) / 4096; ++page) {
+    ASSERT_NE(0U, sum(image, before, page)) << page;
+    EXPECT_EQ(sum(image, before, page), sum(durable, after, page)) << page;
+    ++moved;
+  }
+  EXPECT_GE(moved, 8U);
 }
 
 }  // namespace

@@ -61,6 +61,10 @@ EXPLAINED = {
         "only a chunk that is trimmed, and used again after a power cut, needs it, and the"
         " explorer's programs don't trim pools with checksums; a mutant of the table stands for it"
     ),
+    "checksums-moved-durable": (
+        "only a pool whose limit is raised so far that its checksums move needs it, which the"
+        " explorer's programs don't; a mutant of the table stands for it"
+    ),
     "wrap-id-fence": (
         "only a bucket that another thread begins again needs it, and the explorer's programs have"
         " one thread; a mutant of the table stands for it"

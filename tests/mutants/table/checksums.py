@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Mutants of the checksums of pages."""
 
-from operations import instead, leave_out
+from operations import instead, leave_out, succeed
 from .mutant import Mutant
 
 CHECKSUMS = (
@@ -53,6 +53,11 @@ CHECKSUMS = (
     Mutant(
         "the checksums of a hole are durably none (CHECKSUM-4)",
         {"checksum-forget-flushes": leave_out()},
+        by="checksums_places",
+    ),
+    Mutant(
+        "checksums that move are durable before the header names their place",
+        {"checksums-moved-durable": succeed()},
         by="checksums_places",
     ),
 )
