@@ -87,15 +87,23 @@ void committed(Thread& thread) noexcept {
 
 // --- own blocks ---
 
-void end_block() noexcept {
+// Returns the transaction, rolled back.
+engine::DynamicEngine::Transaction& roll_back_pool() {
+  engine::DynamicEngine::Transaction& transaction = own_transaction();
+  transaction.rollback();
+  transaction.refusal().forget();
+  return transaction;
+}
+
+void end_block(Thread& thread) noexcept {
   leave_pool();
   state.depth = 0;
+  thread.binding = nullptr;
 }
 
 // The block can't run. Returns what its begin returns then, or ends the process.
 std::uint32_t skipped(Thread& thread, const Status& why) noexcept {
-  end_block();
-  thread.binding = nullptr;
+  end_block(thread);
   if ((thread.properties & never_cancels) != 0)
     die(why.message().c_str(),
         "run the block by perdure::PlainPool::atomically(), which throws this, or give it a "
@@ -118,10 +126,8 @@ Status status_of(const std::exception_ptr& why) noexcept {
 
 // Rolls the pool back, and waits for what another run needs. Returns why there can't be one.
 Status roll_back(Thread& thread, const std::exception_ptr& why) noexcept {
-  engine::DynamicEngine::Transaction& transaction = own_transaction();
+  engine::DynamicEngine::Transaction& transaction = roll_back_pool();
   engine::DynamicEngine::Implementation& engine = thread.binding->engine();
-  transaction.rollback();
-  transaction.refusal().forget();
   try {
     try {
       std::rethrow_exception(why);
@@ -374,7 +380,7 @@ void _ITM_commitTransaction() {
     if (transaction.refusal().kept()) transaction.refusal().again();
     (void)transaction.commit(thread.binding->durability());
   });
-  plain::end_block();
+  plain::end_block(thread);
   plain::committed(thread);
 }
 
@@ -387,12 +393,9 @@ void _ITM_commitTransactionEH(void*) {
   }
   Thread& thread = *state.thread;
   plain::undo(thread, thread.frame.stack, true);
-  auto& transaction = plain::own_transaction();
-  transaction.rollback();
-  transaction.refusal().forget();
+  (void)plain::roll_back_pool();
   (void)thread.binding->engine().core().poison_with_medium();  // LAW-9
-  plain::end_block();
-  thread.binding = nullptr;
+  plain::end_block(thread);
 }
 
 void _ITM_abortTransaction(int reason) {
@@ -408,11 +411,8 @@ void _ITM_abortTransaction(int reason) {
                "__transaction_cancel [[outer]]");
   Thread& thread = *state.thread;
   plain::undo(thread, thread.frame.stack, false);
-  auto& transaction = plain::own_transaction();
-  transaction.rollback();
-  transaction.refusal().forget();
-  plain::end_block();
-  thread.binding = nullptr;
+  (void)plain::roll_back_pool();
+  plain::end_block(thread);
   plain::perdure_plain_resume(plain::skip_block | plain::restore_live, &thread.frame);
 }
 

@@ -19,8 +19,25 @@ static_assert(offsetof(State, owned) == 41 && offsetof(State, depth) == 44, "bel
 // Where the processor keeps a shadow stack of return addresses (CET), perdure_plain_resume takes
 // off it what the abandoned calls have put there, and the return address of
 // _ITM_beginTransaction. Without one, rdsspq does nothing and leaves 0.
+//
+// perdure_plain_registers fills the Frame at FRAME; %rax has the caller's stack pointer, %r11 the
+// return address. It leaves the shadow stack's pointer in %rax.
 asm(R"(
   .text
+  .macro perdure_plain_registers FRAME
+  movq %rax, 0(\FRAME)
+  movq %rbx, 8(\FRAME)
+  movq %rbp, 16(\FRAME)
+  movq %r12, 24(\FRAME)
+  movq %r13, 32(\FRAME)
+  movq %r14, 40(\FRAME)
+  movq %r15, 48(\FRAME)
+  movq %r11, 56(\FRAME)
+  xorl %eax, %eax
+  rdsspq %rax
+  movq %rax, 64(\FRAME)
+  .endm
+
   .globl _ITM_beginTransaction
   .type _ITM_beginTransaction, @function
 _ITM_beginTransaction:
@@ -39,17 +56,7 @@ _ITM_beginTransaction:
   movq (%rsp), %r11
   subq $88, %rsp
   .cfi_adjust_cfa_offset 88
-  movq %rax, 0(%rsp)
-  movq %rbx, 8(%rsp)
-  movq %rbp, 16(%rsp)
-  movq %r12, 24(%rsp)
-  movq %r13, 32(%rsp)
-  movq %r14, 40(%rsp)
-  movq %r15, 48(%rsp)
-  movq %r11, 56(%rsp)
-  xorl %eax, %eax
-  rdsspq %rax
-  movq %rax, 64(%rsp)
+  perdure_plain_registers %rsp
   movq %rsp, %rsi
   call perdure_plain_begin
   addq $88, %rsp
@@ -64,18 +71,8 @@ perdure_plain_save:
   .cfi_startproc
   endbr64
   leaq 8(%rsp), %rax
-  movq %rax, 0(%rdi)
-  movq %rbx, 8(%rdi)
-  movq %rbp, 16(%rdi)
-  movq %r12, 24(%rdi)
-  movq %r13, 32(%rdi)
-  movq %r14, 40(%rdi)
-  movq %r15, 48(%rdi)
-  movq (%rsp), %rax
-  movq %rax, 56(%rdi)
-  xorl %eax, %eax
-  rdsspq %rax
-  movq %rax, 64(%rdi)
+  movq (%rsp), %r11
+  perdure_plain_registers %rdi
   xorl %eax, %eax
   ret
   .cfi_endproc

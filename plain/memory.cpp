@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <limits>
 #include <new>
 
 #include "plain/access.hpp"
@@ -24,16 +23,8 @@ void* copy(void* to, const void* from, std::size_t n) noexcept {
   const bool backwards = out > in;
   for (std::size_t done = 0; done < n;) {
     const std::size_t m = std::min(n - done, piece), at = backwards ? n - done - m : done;
-    if (!state.direct && state.in_pool(in + at))
-      read_pool(buffer.data(), in + at, m);
-    else
-      std::memcpy(buffer.data(), in + at, m);
-    if (state.in_pool(out + at)) {
-      write_pool(out + at, buffer.data(), m);
-    } else {
-      save_memory(out + at, m);
-      std::memcpy(out + at, buffer.data(), m);
-    }
+    load(buffer.data(), in + at, m);
+    store(out + at, buffer.data(), m);
     done += m;
   }
   return to;

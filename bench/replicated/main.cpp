@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What replication costs: the latency of an update that waits for a quorum, or for a standby, beside
-// a bare append of as many bytes to the same servers, and the throughput of updates that wait for
-// nothing but this copy, with and without a log that is appended to behind them. `./dev bench
-// replicated` runs it: a cell's name on standard input, its result as JSON on standard output.
+// What replication costs: the latency of an update that waits for a quorum, or for a standby,
+// beside a bare append of as many bytes to the same servers, and the throughput of updates that
+// wait for nothing but this copy, with and without a log that is appended to behind them. `./dev
+// bench replicated` runs it: a cell's name on standard input, its result as JSON on standard
+// output.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>

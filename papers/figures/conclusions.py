@@ -226,9 +226,8 @@ def numbers(test, row, measured):
     if kind == "spike":
         found = _spikes(measured.points(source))
     elif kind == "crossing":
-        found = list(_by_place(measured, source, test["of"], at).items())
-        found.sort()
-        return [found[0][1], found[-1][1]]
+        by_place = _by_place(measured, source, test["of"], at)
+        return [by_place[min(by_place)], by_place[max(by_place)]]
     else:
         by_place = _by_place(measured, source, test["of"], at)
         found = list(by_place.values())

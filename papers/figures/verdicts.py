@@ -7,11 +7,9 @@ import subprocess
 import sys
 from collections import Counter
 
-from .conclusions import (BETTER, ELSEWHERE, FAILS, HOLDS, NOT_RUN, UNDECIDED, WITHIN, WORSE,
-                          Measured, judge, load)
+from .conclusions import (BETTER, ELSEWHERE, FAILS, FILE, HOLDS, NOT_RUN, UNDECIDED, WITHIN,
+                          WORSE, Measured, judge, load)
 from .verdict import short
-
-FILE = "papers/conclusions.json"
 
 
 def doubtful(judged, documents):
@@ -86,10 +84,11 @@ def _json(judged, doubt):
 
 
 def _conclusions_of(commit, root):
-    done = subprocess.run(["git", "-C", str(root), "show", f"{commit}:{FILE}"], capture_output=True,
+    name = FILE.relative_to(root).as_posix()
+    done = subprocess.run(["git", "-C", str(root), "show", f"{commit}:{name}"], capture_output=True,
                           text=True, check=False)
     if done.returncode != 0:
-        raise ValueError(f"found no {FILE} at '{commit}', expected a commit that has it: "
+        raise ValueError(f"found no {name} at '{commit}', expected a commit that has it: "
                          f"{done.stderr.strip()}")
     return load(done.stdout)
 

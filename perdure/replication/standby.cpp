@@ -196,8 +196,8 @@ Status StandbyCopy::on_frame(const backup::Frame& frame, const StreamPlace& afte
     shown_.bytes += sizeof h + h.payload_bytes;
     if (term) shown_.primary = claims_.own() ? "this copy" : claims_.other();
   }
-  // After it is shown: the primary's user may ask this copy at once. A failure is shown at the log's
-  // end, where it is said again.
+  // After it is shown: the primary's user may ask this copy at once. A failure is shown at the
+  // log's end, where it is said again.
   // mutant: standby-confirms-what-it-has
   (void)confirm(after.end.last, false);
   return {};

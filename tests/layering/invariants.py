@@ -15,7 +15,8 @@ NAME = re.compile(r"[A-Z][A-Z0-9]*-[0-9]+")
 # Names in text. What has one letter only may be anything, such as a path in a drawing.
 CITATION = re.compile(r"(?<![\w/.-])([A-Z][A-Z0-9]+-[0-9]+)(?![\w-]|\.[0-9])")
 NOT_INVARIANTS = {"UTF-8"}
-FOLDERS = tuple("perdure papers testing nats s3 plain sqlite tools bench tests examples docs".split())
+FOLDERS = tuple("perdure papers testing nats s3 plain sqlite tools bench tests examples docs"
+                .split())
 SUFFIXES = (".hpp", ".h", ".cpp", ".c", ".in", ".py", ".sh", ".md", ".pml", ".txt", ".1")
 # What is kept or generated, and the cases of this check, which plant breaches.
 EXEMPT = (
