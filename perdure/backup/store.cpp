@@ -13,8 +13,10 @@
 #include <ctime>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 #include <utility>
 
+#include "perdure/backup/folder_watch.hpp"
 #include "perdure/base/descriptor.hpp"
 #include "perdure/medium/file_handle.hpp"
 #include "perdure/pool/lock.hpp"
@@ -125,6 +127,14 @@ class Folder final : public Store {
     if (::access(path.c_str(), F_OK) == 0) return true;
     if (errno == ENOENT) return false;
     return failed(path, "access");
+  }
+
+  Status keep(const std::string& name) override {
+    return sync_folder(folder_of(path_ + "/" + name));
+  }
+
+  bool wait_for(const std::string& name, std::chrono::microseconds at_most) override {
+    return watch_.wait_for(name, at_most);
   }
 
   Result<std::vector<std::string>> list(std::string_view prefix) override {
@@ -308,7 +318,8 @@ class Folder final : public Store {
 
   const std::string path_;
   const medium::Descriptor fd_;  // of the folder
-  std::uint64_t token_ = 0;      // in the names of this object's temporary files
+  FolderWatch watch_{path_};
+  std::uint64_t token_ = 0;  // in the names of this object's temporary files
   std::atomic<std::uint64_t> made_{0};
 };
 
@@ -325,6 +336,11 @@ class Singly final : public Store::Batch {
 };
 
 }  // namespace
+
+bool Store::wait_for(const std::string&, std::chrono::microseconds at_most) {
+  std::this_thread::sleep_for(at_most);
+  return false;
+}
 
 std::unique_ptr<Store::Batch> Store::batch() { return std::make_unique<Singly>(*this); }
 

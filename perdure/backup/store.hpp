@@ -6,6 +6,7 @@
 // Thread safety: any thread may make all calls; a Batch belongs to one thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -44,6 +45,12 @@ class Store {
   virtual Result<std::vector<std::byte>> get(const std::string& name) = 0;
   /// Whether there is an object of that name.
   virtual Result<bool> has(const std::string& name) = 0;
+  /// Returns when the object, which was found, is durable: its maker may have been killed before it
+  /// was.
+  virtual Status keep(const std::string&) { return {}; }
+  /// Waits until there may be an object of that name, and returns true; false when `at_most` is
+  /// over. A store that is not told of new objects waits that long each time, and returns false.
+  virtual bool wait_for(const std::string& name, std::chrono::microseconds at_most);
   /// The names that begin so, in rising order.
   virtual Result<std::vector<std::string>> list(std::string_view prefix) = 0;
   /// Removes the object; ok where there is none.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -74,6 +75,10 @@ int open_high(Open&& open) noexcept {
 
 int open_file(const char* path, int flags, mode_t mode) noexcept {
   return open_high([&] { return ::open(path, flags | O_CLOEXEC, mode); });
+}
+
+int open_inotify() noexcept {
+  return open_high([] { return ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC); });
 }
 
 int open_shared_memory(const char* name, int flags, mode_t mode) noexcept {

@@ -30,6 +30,8 @@ namespace perdure::base {
 /// Like pipe2(), with the same guarantees. Returns 0, or -1 with errno set and nothing open. The
 /// caller reads from ends[0] and writes to ends[1].
 [[nodiscard]] int open_pipe(int (&ends)[2]) noexcept;
+/// Like inotify_init1(IN_NONBLOCK), with the same guarantees.
+[[nodiscard]] int open_inotify() noexcept;
 /// Like opendir(), with the same guarantees. Returns null with errno set. The caller closes it with
 /// closedir().
 [[nodiscard]] DIR* open_folder(const char* path) noexcept;

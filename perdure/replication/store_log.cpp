@@ -63,6 +63,10 @@ class StoreLog final : public LogService {
       size += one->size();
       messages.push_back({at, std::move(*one)});
     }
+    // STORELOG-1: their maker may be about to sync the folder, or have been killed before.
+    if (!messages.empty())
+      // mutant: store-log-keeps-what-it-reads
+      if (Status s = store_->keep(name_of(messages.back().sequence)); !s.ok()) return s;
     // While the one before the first is there, none of them was trimmed: what was found is the
     // log's, and not what an interrupted append has left in a place that was trimmed.
     // mutant: store-log-read-looks-again
@@ -89,6 +93,10 @@ class StoreLog final : public LogService {
       all.first = *n;
     ++all.first;  // behind the one that trim() keeps, or message 0
     return all;
+  }
+
+  bool wait(std::uint64_t from, std::chrono::microseconds at_most) override {
+    return store_->wait_for(name_of(from), at_most);
   }
 
   // In rising order. The last of those that were to be removed stays: a message is there for as

@@ -3,6 +3,9 @@
 // A log in a store: each message is an object, which is made only if there is none of its name. In
 // a folder that several processes of one machine see, it serves tests and copies on that machine;
 // in an object store it is a complete, slow log.
+//
+//   STORELOG-1 What read() returns is durable: a power cut does not take back what a standby has
+//              applied.
 // Thread safety: any thread may make all calls.
 #pragma once
 

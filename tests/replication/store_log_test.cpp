@@ -160,6 +160,10 @@ class Interrupted final : public backup::Store {
     step();
     return store_->has(name);
   }
+  Status keep(const std::string& name) override {
+    kept.push_back(name);
+    return store_->keep(name);
+  }
   Result<std::vector<std::string>> list(std::string_view prefix) override {
     step();
     return store_->list(prefix);
@@ -172,6 +176,7 @@ class Interrupted final : public backup::Store {
   [[nodiscard]] const std::string& name() const noexcept override { return store_->name(); }
   int at = 0;
   std::function<void()> act;
+  std::vector<std::string> kept;  ///< names that keep() was called with
 
  private:
   void step() {
@@ -255,6 +260,31 @@ TEST_F(StoreLogs, WhatAnInterruptedAppendHasLeftIsNotRead) {
   EXPECT_EQ(log_->read(2, 100).code(), Code::expired);
   EXPECT_EQ(log_->read(4, 100)->size(), 2U);
   EXPECT_EQ(append(*log_, 6, "six"), Append::done);
+}
+
+// STORELOG-1: the newest that was read stands for all: names are synced by folder.
+TEST_F(StoreLogs, WhatIsReadIsDurable) {
+  for (std::uint64_t i = 1; i <= 3; ++i) EXPECT_EQ(append(*log_, i, "x"), Append::done);
+  const auto store = std::make_shared<Interrupted>(store_);
+  const auto log = open_store_log(store).value();
+  EXPECT_EQ(log->read(1, 100)->size(), 3U);
+  ASSERT_EQ(store->kept.size(), 1U);
+  EXPECT_TRUE(store->kept[0].starts_with("stream-") && store->kept[0].ends_with("3"));
+  EXPECT_TRUE(log->read(4, 100)->empty());
+  EXPECT_EQ(store->kept.size(), 1U) << "nothing was read";
+}
+
+// Without being told, the wait would last longer than the test may.
+TEST_F(StoreLogs, AReaderIsToldOfANewMessage) {
+  const auto reader = open_store_log(store_).value();
+  EXPECT_FALSE(reader->wait(1, std::chrono::microseconds(100)));
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    std::thread writer([&, i] { EXPECT_EQ(append(*log_, i, "x"), Append::done); });
+    EXPECT_TRUE(reader->wait(i, std::chrono::hours(1)));
+    EXPECT_EQ(reader->read(i, 1)->size(), 1U);
+    writer.join();
+    EXPECT_TRUE(reader->wait(i, std::chrono::hours(1))) << "it is there already";
+  }
 }
 
 }  // namespace

@@ -46,6 +46,11 @@ REPLICATION = (
         by="store_log",
     ),
     Mutant(
+        "a message that is read is durable (STORELOG-1)",
+        {"store-log-keeps-what-it-reads": leave_out()},
+        by="store_log",
+    ),
+    Mutant(
         "a TERM frame voids the pieces before it (STREAM-6)",
         {"stream-term-voids-parts": leave_out()},
         by="stream",
