@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the parts of perdure.h share: the handles, how a failure becomes a code and a text, and how
-// a body runs. c_api.cpp implements it, and all calls but those of snapshots (c_snapshot.cpp).
+// a body runs. c_api.cpp implements it, and all calls but perdure_open() (c_open.cpp) and those of
+// snapshots (c_snapshot.cpp).
 // Thread safety: as perdure.h says. A thread's open transactions form a chain, through which nested
 // calls join.
 #pragma once
