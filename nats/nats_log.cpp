@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include <utility>
 
 #include "nats/client.hpp"
+#include "nats/enable.h"
 #include "perdure/replication/logs.hpp"
 #include "perdure/replication/self_test.hpp"
 
@@ -501,3 +503,12 @@ void enable() {
 }
 
 }  // namespace perdure::nats
+
+int perdure_nats_enable(void) {
+  try {
+    perdure::nats::enable();
+    return static_cast<int>(perdure::Code::ok);
+  } catch (const std::bad_alloc&) {
+    return static_cast<int>(perdure::Code::out_of_memory);
+  }
+}

@@ -174,8 +174,17 @@ typedef struct perdure_options {
    * NULL: no archive */
   const char* archive;
   /* the log over which the pool is replicated: a folder that the copies share, or nats://... in a
-   * program that has called perdure::nats::enable() (Options::replicate); NULL: none */
+   * program that has called perdure_nats_enable() (nats/enable.h; Options::replicate); NULL: none */
   const char* replicate;
+  /* this copy's name, for messages and for levels of standbys (ReplicateOptions::name); NULL: the
+   * machine's */
+  const char* replicate_as;
+  /* milliseconds that opening, and a wait for a level, wait for the log; 0: 10,000
+   * (ReplicateOptions::patience) */
+  uint64_t replicate_patience;
+  /* a primary that has appended nothing for so many milliseconds, up to 60,000, gives standbys a
+   * sign (ReplicateOptions::beat_every); 0: none, and no standby takes over by itself */
+  uint64_t replicate_beat;
 } perdure_options;
 
 typedef struct perdure_pool perdure_pool;         /* an open pool */
@@ -443,15 +452,44 @@ int perdure_wait(perdure_pool* pool, perdure_id id);
 enum {
   PERDURE_LOCAL = 0,   /* it is durable in this copy */
   PERDURE_SHIPPED = 1, /* and the log has it */
-  PERDURE_QUORUM = 2   /* and a majority of its servers, three or more, has it on disk */
+  PERDURE_QUORUM = 2,  /* and a majority of its servers, three or more, has it on disk */
+  /* the log has it, and a standby has it on its disk, which says so. Of n standbys, up to 16:
+   * PERDURE_STANDBY + n - 1 */
+  PERDURE_STANDBY = 3
 };
 
-/* Returns when transaction `id` has got that far. RETURNS PERDURE_OK; IN_DOUBT when the log has not
- * answered within 10 s: call it again; DEPOSED where the log has given another copy the lead before
- * it had the transaction, which it never gets then; UNSUPPORTED for PERDURE_QUORUM where the log
- * does not say so; INVALID also for another level, and in a pool that is not replicated; and what
- * perdure_wait() returns. THREADS: any. */
+/* Returns when transaction `id` has got that far. RETURNS PERDURE_OK; IN_DOUBT when there was no
+ * such answer within perdure_options.replicate_patience: call it again; DEPOSED where the log has
+ * given another copy the lead before it had the transaction, which it never gets then; UNSUPPORTED
+ * for PERDURE_QUORUM where the log does not say so; INVALID also for another level, and in a pool
+ * that is not replicated; and what perdure_wait() returns. THREADS: any. */
 int perdure_wait_level(perdure_pool* pool, perdure_id id, int level);
+
+/* Calls done(code, arg) once, when `id` has got that far or can't, as perdure_when_durable() does:
+ * with what perdure_wait_level() returns, also where this pool can't reach the level. RETURNS as
+ * perdure_when_durable(); INVALID also for a number that is no level. */
+int perdure_when_level(perdure_pool* pool, perdure_id id, int level,
+                       void (*done)(int code, void* arg), void* arg);
+
+/* What is known of a pool's replication; all zeros in one that is not replicated
+ * (perdure::ReplicationStats). */
+typedef struct perdure_replication {
+  int primary;           /* 1: its changes count; 0: another copy has taken over */
+  uint64_t term;         /* the number of changes of the primary */
+  uint64_t sequence;     /* of the log's last message that is known to be this copy's */
+  uint64_t shipped_id;   /* every transaction up to it is in the log */
+  uint64_t behind_ms;    /* how long the oldest transaction that is not in the log has waited */
+  uint64_t behind_bytes; /* of the pool's log that the replicated one lacks */
+  uint64_t waits;        /* how often a commit had to wait for the replicated log */
+  uint64_t unanswered;   /* appends that had no answer */
+  /* how far standbys say that they are, the farthest first; known once PERDURE_STANDBY was asked
+   * for; 0: no such standby */
+  uint64_t standby_ids[16];
+} perdure_replication;
+
+/* RETURNS PERDURE_OK, CLOSED, OUT_OF_MEMORY; perdure_message() then says why the last attempt to
+ * append failed, or is empty. */
+int perdure_get_replication(perdure_pool* pool, perdure_replication* replication);
 
 /* Returns 1 when transaction `id`, whose update has returned, is durable, otherwise 0. It never
  * waits. */
@@ -487,6 +525,71 @@ int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int cod
 uint64_t perdure_offset(perdure_pool* pool, const void* address);
 /* Returns the address of an offset; NULL for 0 and for one beyond the data. */
 void* perdure_address(perdure_pool* pool, uint64_t offset);
+
+/* ------------------------------------------------------------------------------------------
+ * STANDBYS: further copies of a replicated pool, on other machines, that follow its log, serve
+ * reads, and can take over (docs/replication.md, perdure::Standby). */
+
+typedef struct perdure_standby perdure_standby;
+
+/* Opens the copy in the file `path`, and begins to follow. Of `options` it takes root_bytes,
+ * layout, medium, archive, and replicate, which must be given, with its name and patience; the others
+ * hold when it is promoted. If there
+ * is no file, it is made of a backup in `backups`, a folder or KIND://..., and of the log; NULL:
+ * there must be one. `take_over_after`: if the log answers and has had nothing new for so many
+ * milliseconds, this copy takes over by itself, from a primary that gives signs
+ * (StandbyOptions::take_over_after); 0: never. RETURNS PERDURE_OK, before the copy has caught up;
+ * NOT_FOUND (neither file nor backup), UNAVAILABLE (the log does not answer), INVALID, and what
+ * perdure_open() returns. On failure *standby is NULL. */
+int perdure_standby_open(const char* path, const perdure_options* options, const char* backups,
+                         uint64_t take_over_after, perdure_standby** standby);
+
+/* The copy, open for reading: for views, snapshots, perdure_refresh() and perdure_wait_for_id()
+ * with a number that the primary's update gave. It ends with the standby, and is not closed by
+ * itself. NULL in a forked child. */
+perdure_pool* perdure_standby_pool(perdure_standby* standby);
+
+/* What is known of a standby (perdure::StandbyStatus). */
+typedef struct perdure_standby_status {
+  int follows;   /* 1: it applies what the log gets; 0: it has ended */
+  int caught_up; /* 1: since opening it has had all that the log had, at least once */
+  /* 1: it has taken over by itself, and follows no more: promote it, and soon, because in time
+   * another standby takes over in turn */
+  int took_over;
+  uint64_t behind_ms; /* how long ago it had all that the log had; before the first time, opened */
+  uint64_t id;        /* every transaction up to it is durable in this copy */
+  uint64_t term;      /* of the log's last message that was applied */
+  uint64_t sequence;  /* of the same */
+  uint64_t messages;  /* applied since opening */
+  uint64_t bytes;     /* of these */
+  uint64_t checkpoint_id; /* the data region has every transaction up to it */
+} perdure_standby_status;
+
+/* RETURNS PERDURE_OK while it follows, and when it has taken over; perdure_message() then says why
+ * the last attempt to read the log failed, or is empty. Otherwise why it has ended: DIVERGED (it
+ * has transactions that the log lacks), EXPIRED (the log was trimmed beyond it), CORRUPT,
+ * INCOMPATIBLE, IO, POISONED, with the message; *status is set then, too. Also CLOSED. */
+int perdure_standby_get_status(perdure_standby* standby, perdure_standby_status* status);
+
+/* Waits until this copy has all that the log had at the call. RETURNS PERDURE_OK; UNAVAILABLE after
+ * `milliseconds`; why it has ended, as perdure_standby_get_status(). */
+int perdure_standby_catch_up(perdure_standby* standby, uint64_t milliseconds);
+
+/* Waits until this copy has taken over by itself. RETURNS PERDURE_OK; EXPIRED after `milliseconds`;
+ * why it has ended. */
+int perdure_standby_took_over(perdure_standby* standby, uint64_t milliseconds);
+
+/* Makes this copy the primary, with everything that the log has, and sets *pool to it, open for
+ * writing with the standby's options. The primary of before, should it still run, is deposed. The
+ * standby ends, also on failure. No body may run on its pool. RETURNS PERDURE_OK; UNAVAILABLE (the
+ * log does not answer: open the pool with the log, or a standby again); DEPOSED (a third copy was
+ * faster); why the standby has ended; INVALID inside a body; and what perdure_open() returns. On
+ * failure *pool is NULL. */
+int perdure_standby_promote(perdure_standby* standby, perdure_pool** pool);
+
+/* Ends the standby and closes the pool in order; NULL: nothing. RETURNS PERDURE_OK, INVALID (inside
+ * a body on its pool: the standby stays), and what perdure_close() returns. */
+int perdure_standby_close(perdure_standby* standby);
 
 #ifdef __cplusplus
 }

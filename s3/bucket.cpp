@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "perdure/base/signals.hpp"
 #include "perdure/replication/self_test.hpp"
 #include "s3/client.hpp"
+#include "s3/enable.h"
 #include "s3/lock.hpp"
 
 namespace perdure::s3 {
@@ -246,3 +248,12 @@ void enable() {
 }
 
 }  // namespace perdure::s3
+
+int perdure_s3_enable(void) {
+  try {
+    perdure::s3::enable();
+    return static_cast<int>(perdure::Code::ok);
+  } catch (const std::bad_alloc&) {
+    return static_cast<int>(perdure::Code::out_of_memory);
+  }
+}

@@ -29,6 +29,11 @@ static_assert(PERDURE_IO == static_cast<int>(Code::io) &&
               PERDURE_OUT_OF_MEMORY == static_cast<int>(Code::out_of_memory) &&
               PERDURE_TOO_MANY_THREADS == static_cast<int>(Code::too_many_threads) &&
               PERDURE_EXPIRED == static_cast<int>(Code::expired));
+static_assert(PERDURE_LOCAL == static_cast<int>(Ack::local) &&
+              PERDURE_SHIPPED == static_cast<int>(Ack::shipped) &&
+              PERDURE_QUORUM == static_cast<int>(Ack::quorum) &&
+              PERDURE_STANDBY == static_cast<int>(standby(1)) &&
+              PERDURE_STANDBY + 15 == static_cast<int>(standby(most_standbys)));
 
 namespace {
 constinit thread_local char last_message[1024] = "";
@@ -206,6 +211,15 @@ void copy(const Stats& s, perdure_stats& out) noexcept {
          s.recovery.was_clean};
 }
 
+int check_level(int level) {
+  if (level >= PERDURE_LOCAL && level < PERDURE_STANDBY + static_cast<int>(most_standbys))
+    return PERDURE_OK;
+  return fail(failure(Code::invalid, "", "level " + std::to_string(level),
+                      "PERDURE_LOCAL, _SHIPPED, _QUORUM, or PERDURE_STANDBY + n - 1 with n from 1 "
+                      "to " +
+                          std::to_string(most_standbys)));
+}
+
 // Checks whether this id may be waited for here.
 int check_receipt(perdure_pool& pool, perdure_id id) {
   if (inherited(&pool)) return refuse_inherited();
@@ -243,6 +257,8 @@ int perdure_close(perdure_pool* pool, perdure_stats* last) {
   return guarded([&]() -> int {
     if (open_on(pool, true) != nullptr)
       return fail(PERDURE_INVALID, "perdure_close() inside a body on the pool");
+    if (pool->of_standby)
+      return fail(PERDURE_INVALID, "perdure_close() of a standby's pool: close the standby");
     const std::unique_ptr<perdure_pool> owned(pool);
     if (inherited(pool)) {
       (void)owned->impl.release();  // its threads are the parent's, so nothing ends here
@@ -417,12 +433,40 @@ int perdure_wait(perdure_pool* pool, perdure_id id) {
 
 int perdure_wait_level(perdure_pool* pool, perdure_id id, int level) {
   return guarded([&] {
-    const int code = check_receipt(*pool, id);
+    int code = check_receipt(*pool, id);
+    if (code == PERDURE_OK) code = check_level(level);
+    return code != PERDURE_OK ? code : fail(pool->impl->wait(id, static_cast<Ack>(level)));
+  });
+}
+
+int perdure_when_level(perdure_pool* pool, perdure_id id, int level,
+                       void (*done)(int code, void* arg), void* arg) {
+  return guarded([&] {
+    int code = check_receipt(*pool, id);
+    if (code == PERDURE_OK) code = check_level(level);
     if (code != PERDURE_OK) return code;
-    if (level < PERDURE_LOCAL || level > PERDURE_QUORUM)
-      return fail(failure(Code::invalid, "", "level " + std::to_string(level),
-                          "PERDURE_LOCAL, _SHIPPED or _QUORUM"));
-    return fail(pool->impl->wait(id, static_cast<Ack>(level)));
+    pool->impl->when(id, static_cast<Ack>(level),
+                     [done, arg](const Status& s) { done(fail(s), arg); });
+    return static_cast<int>(PERDURE_OK);
+  });
+}
+
+int perdure_get_replication(perdure_pool* pool, perdure_replication* out) {
+  if (inherited(pool)) return refuse_inherited();
+  return guarded([&] {
+    const ReplicationStats s = pool->impl->replication();
+    *out = {};
+    out->primary = s.primary ? 1 : 0;
+    out->term = s.term;
+    out->sequence = s.sequence;
+    out->shipped_id = s.shipped_id;
+    out->behind_ms = static_cast<std::uint64_t>(s.behind.count());
+    out->behind_bytes = s.behind_bytes;
+    out->waits = s.waits;
+    out->unanswered = s.unanswered;
+    std::copy_n(s.standby_ids.begin(), std::min(s.standby_ids.size(), std::size(out->standby_ids)),
+                out->standby_ids);
+    return fail(PERDURE_OK, s.problem.c_str());
   });
 }
 
@@ -445,10 +489,8 @@ int perdure_refresh(perdure_pool* pool, perdure_id* id) {
 
 int perdure_wait_for_id(perdure_pool* pool, perdure_id id, uint64_t milliseconds) {
   if (inherited(pool)) return refuse_inherited();
-  constexpr std::uint64_t most = 1000ULL * 60 * 60 * 24 * 365;
   return guarded([&]() -> int {
-    if (pool->impl->wait_for(id, std::chrono::milliseconds(std::min(milliseconds, most))))
-      return PERDURE_OK;
+    if (pool->impl->wait_for(id, milliseconds_of(milliseconds))) return PERDURE_OK;
     return fail(PERDURE_EXPIRED, "perdure_wait_for_id: the transaction was not seen in time");
   });
 }

@@ -2,14 +2,16 @@
 //
 // What the parts of perdure.h share: the handles, how a failure becomes a code and a text, and how
 // a body runs. c_api.cpp implements it, and all calls but perdure_open() (c_open.cpp) and those of
-// snapshots (c_snapshot.cpp).
+// snapshots (c_snapshot.cpp) and standbys (c_standby.cpp).
 // Thread safety: as perdure.h says. A thread's open transactions form a chain, through which nested
 // calls join.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <string>
 
 #include "perdure/api/erased.hpp"
 #include "perdure/base/thread_slot.hpp"
@@ -22,6 +24,7 @@ struct perdure_pool {
   std::byte* root = nullptr;
   std::uint64_t first_data = 0;  // an offset; the heap's own structures lie below
   bool raised = false;           // directory words, or checksums, lie above `first_data`, too
+  bool of_standby = false;       // it ends with it
   perdure::base::Owner owner = {};
 };
 
@@ -72,6 +75,19 @@ struct Call {
 };
 /// Runs the body of the Call at `arg`, and throws what has failed in it.
 void run_body(ErasedTx& erased, void* arg);
+
+/// What perdure_options say.
+struct Opening {
+  std::string path;
+  Options options;
+  ErasedPool::Root root;
+};
+/// Reads the options of the call `call`; null: the default ones. Errors: `invalid`.
+Result<Opening> read_opening(const char* call, const char* path, const perdure_options* given);
+/// Opens the pool. Errors: as ErasedPool::open().
+Result<std::unique_ptr<perdure_pool>> open_pool(const Opening& opening);
+/// Milliseconds of a C caller, who may name any number.
+std::chrono::milliseconds milliseconds_of(std::uint64_t n) noexcept;
 
 /// Sets `out` to what `when` means, where `own` is the default. False: it is no durability, which
 /// perdure_message() then says.

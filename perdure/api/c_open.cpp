@@ -2,6 +2,7 @@
 //
 // Opening in perdure.h: what perdure_options says, for pools and for standbys.
 // Thread safety: as perdure.h says.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -46,6 +47,9 @@ Status read_options(const char* path, const perdure_options& o, Options& options
   options.max_resident = o.max_resident;
   if (o.archive != nullptr) options.archive.folder = o.archive;
   if (o.replicate != nullptr) options.replicate.log = o.replicate;
+  if (o.replicate_as != nullptr) options.replicate.name = o.replicate_as;
+  if (o.replicate_patience != 0) options.replicate.patience = milliseconds_of(o.replicate_patience);
+  options.replicate.beat_every = milliseconds_of(o.replicate_beat);
   if (o.delays != nullptr) {
     auto delays = medium::Delays::named(o.delays);
     if (!delays) return delays.status();
@@ -59,6 +63,43 @@ Status read_options(const char* path, const perdure_options& o, Options& options
 
 }  // namespace
 
+namespace perdure::c {
+
+std::chrono::milliseconds milliseconds_of(std::uint64_t n) noexcept {
+  constexpr std::uint64_t most = 1000ULL * 60 * 60 * 24 * 365;
+  return std::chrono::milliseconds(std::min(n, most));
+}
+
+Result<Opening> read_opening(const char* call, const char* path, const perdure_options* given) {
+  if (path == nullptr) return failure(Code::invalid, call, "no path", "a pool file's");
+  const perdure_options o = given != nullptr ? *given : perdure_options{};
+  Opening opening;
+  opening.path = path;
+  if (Status s = read_options(path, o, opening.options); !s.ok()) return s;
+  // The text that layout_of<T>() makes for a T that states its layout_id.
+  opening.root = {std::string("0: ") + (o.layout != nullptr ? o.layout : "bytes") + " @0 " +
+                      std::to_string(o.root_bytes) + "\n",
+                  o.root_bytes, (o.flags & PERDURE_ANY_LAYOUT) != 0};
+  return opening;
+}
+
+Result<std::unique_ptr<perdure_pool>> open_pool(const Opening& opening) {
+  // This comes first: where there is no memory for it, no file is created.
+  auto pool = std::make_unique<perdure_pool>();
+  auto opened = ErasedPool::open(opening.path, opening.options, opening.root);
+  if (!opened) return opened.status();
+  pool->impl = std::move(*opened);
+  pool->durability = opening.options.durability;
+  auto& file = pool->impl->file();
+  pool->view = file.view();
+  if (file.header().root_bytes != 0) pool->root = pool->view + file.root_offset();
+  pool->first_data = pool::first_chunk(file.header()) * pool::chunk_bytes;
+  pool->raised = file.header().raised_max_bytes != 0 || file.header().checksums_bytes != 0;
+  return pool;
+}
+
+}  // namespace perdure::c
+
 extern "C" {
 
 int perdure_open(const char* path, const perdure_options* given, perdure_pool** out) {
@@ -68,27 +109,11 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
           PERDURE_INVALID,
           "perdure_open: found no place for the pool, expected the address of a perdure_pool*");
     *out = nullptr;
-    if (path == nullptr)
-      return fail(PERDURE_INVALID, "perdure_open: found no path, expected a pool file's");
-    const perdure_options o = given != nullptr ? *given : perdure_options{};
-    Options options;
-    if (Status s = read_options(path, o, options); !s.ok()) return fail(s);
-    // The text that layout_of<T>() makes for a T that states its layout_id.
-    ErasedPool::Root root{std::string("0: ") + (o.layout != nullptr ? o.layout : "bytes") + " @0 " +
-                              std::to_string(o.root_bytes) + "\n",
-                          o.root_bytes, (o.flags & PERDURE_ANY_LAYOUT) != 0};
-    // This comes first: where there is no memory for it, no file is created.
-    auto pool = std::make_unique<perdure_pool>();
-    auto opened = ErasedPool::open(path, options, root);
-    if (!opened) return fail(opened.status());
-    pool->impl = std::move(*opened);
-    pool->durability = options.durability;
-    auto& file = pool->impl->file();
-    pool->view = file.view();
-    if (file.header().root_bytes != 0) pool->root = pool->view + file.root_offset();
-    pool->first_data = pool::first_chunk(file.header()) * pool::chunk_bytes;
-    pool->raised = file.header().raised_max_bytes != 0 || file.header().checksums_bytes != 0;
-    *out = pool.release();
+    auto opening = read_opening("perdure_open", path, given);
+    if (!opening) return fail(opening.status());
+    auto pool = open_pool(*opening);
+    if (!pool) return fail(pool.status());
+    *out = pool->release();
     return PERDURE_OK;
   });
 }

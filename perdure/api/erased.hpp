@@ -82,6 +82,10 @@ class ErasedPool : private PoolBase {
   void when_durable(std::uint64_t id, std::function<void(Status)> f) {
     running_->when_durable(id, std::move(f));
   }
+  void when(std::uint64_t id, Ack level, std::function<void(Status)> f) {
+    if (level == Ack::local) return when_durable(id, std::move(f));
+    running_->when_acknowledged(id, level, std::move(f));
+  }
   [[nodiscard]] Status checkpoint() { return running_->checkpoint(); }
   [[nodiscard]] Result<Trimmed> trim(std::uint64_t max_bytes) { return running_->trim(max_bytes); }
   /// Snapshots that are open expire, and the call returns when no thread reads one.
@@ -93,7 +97,7 @@ class ErasedPool : private PoolBase {
   [[nodiscard]] engine::DynamicRunner& runner() noexcept { return *runner_; }
   /// The open file; the instance's name, a null-terminated literal.
   using PoolBase::back_up, PoolBase::file, PoolBase::engine_name, PoolBase::refresh,
-      PoolBase::wait_for;
+      PoolBase::replication, PoolBase::wait_for;
 
  private:
   ErasedPool() = default;
