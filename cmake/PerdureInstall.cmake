@@ -108,18 +108,31 @@ set(plain_description "Blocks of plain code as transactions of Perdure, with GCC
 set(plain_flags
   " -fgnu-tm -fno-tree-pta -Wno-clobbered -fplugin=\${libdir}/perdure/perdure_plain_check.so")
 foreach(part IN LISTS parts)
+  set(PERDURE_PC_PART_NAME ${part})
   set(PERDURE_PC_PART_DESCRIPTION "${${part}_description}")
   set(PERDURE_PC_PART_NEEDS "${${part}_needs}")
   set(PERDURE_PC_PART_FLAGS "${${part}_flags}")
   configure_file(cmake/perdure-part.pc.in ${PROJECT_BINARY_DIR}/perdure-${part}.pc @ONLY)
   list(APPEND package_files ${PROJECT_BINARY_DIR}/perdure-${part}.pc)
 endforeach()
+if(TARGET perdure_plain_pass)
+  set(part plain)
+  set(PERDURE_PC_PART_NAME plain-clang)
+  set(PERDURE_PC_PART_DESCRIPTION
+    "Blocks of plain code as transactions of Perdure, with a pass of Clang 19")
+  set(PERDURE_PC_PART_NEEDS "")
+  set(PERDURE_PC_PART_FLAGS " -fpass-plugin=\${libdir}/perdure/perdure_plain_pass.so")
+  configure_file(cmake/perdure-part.pc.in ${PROJECT_BINARY_DIR}/perdure-plain-clang.pc @ONLY)
+  list(APPEND package_files ${PROJECT_BINARY_DIR}/perdure-plain-clang.pc)
+endif()
 install(FILES ${package_files} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
-if(TARGET perdure_plain_check)
-  install(TARGETS perdure_plain_check
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/perdure COMPONENT development)
-endif()
+foreach(plug_in IN ITEMS perdure_plain_check perdure_plain_pass)
+  if(TARGET ${plug_in})
+    install(TARGETS ${plug_in}
+      LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/perdure COMPONENT development)
+  endif()
+endforeach()
 if(TARGET perdure_command)
   install(TARGETS perdure_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   # Units to copy and change (docs/operations.md).

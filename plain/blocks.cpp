@@ -10,6 +10,9 @@
 #include "plain/itm.hpp"
 #include "plain/thread.hpp"
 
+// Of AddressSanitizer's run-time, where the program has it.
+extern "C" [[gnu::weak]] void __asan_handle_no_return();  // NOLINT(bugprone-reserved-identifier)
+
 namespace perdure::plain {
 
 constinit thread_local State state;
@@ -234,6 +237,8 @@ void leave(std::exception_ptr why) noexcept {
   Thread& thread = *state.thread;
   if (state.owned) {
     thread.failure = std::move(why);
+    // The jump leaves frames that a program with AddressSanitizer has poisoned.
+    if (__asan_handle_no_return != nullptr) __asan_handle_no_return();
     perdure_plain_resume(1, &thread.attempt);
   }
   std::uint32_t action = 0;

@@ -47,7 +47,7 @@ void* must_have_clone(void* function) noexcept {
   char text[96];
   (void)std::snprintf(text, sizeof text,
                       "a call through a pointer to %p, which was compiled plainly", function);
-  die(text, "declare the function transaction_safe, and compile it with -fgnu-tm");
+  die(text, "mark the function PERDURE_TRANSACTION_SAFE, and compile its file for blocks");
 }
 
 }  // namespace

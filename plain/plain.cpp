@@ -84,6 +84,33 @@ int perdure_plain_failure(void) {
   return perdure::c::guarded([] { return perdure::c::fail(plain::last_failure()); });
 }
 
+int perdure_plain_run(perdure_pool* pool, perdure_durability when, int (*body)(void* arg),
+                      void* arg) {
+  struct RolledBack {};
+  struct Call {
+    int (*body)(void*);
+    void* arg;
+  } call{body, arg};
+  if (perdure::c::inherited(pool)) return perdure::c::refuse_inherited();
+  perdure::Durability durability;
+  if (!perdure::c::understood(when, pool->durability, durability)) return PERDURE_INVALID;
+  return perdure::c::guarded([&]() -> int {
+    try {
+      plain::run(
+          plain::make_binding(pool->impl->runner(), pool->impl->file(), durability), durability,
+          [](void* of) {
+            const Call& c = *static_cast<const Call*>(of);
+            if (c.body(c.arg) != 0) throw RolledBack();
+          },
+          &call);
+      return PERDURE_OK;
+    } catch (const RolledBack&) {
+      return perdure::c::fail(PERDURE_ABORTED,
+                              "the block was rolled back: its function returned other than 0");
+    }
+  });
+}
+
 void perdure_plain_end(perdure_pool* pool) {
   const std::lock_guard lock(plain::of_c().mutex);
   const auto found = plain::of_c().pools.find(pool);

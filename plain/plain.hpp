@@ -34,8 +34,15 @@
 #include <utility>
 
 #include "perdure/api/pool.hpp"
+#include "plain/safe.h"
 
-#if !defined(__cpp_transactional_memory)
+#ifdef __clang__
+/// The pass takes this call out. Where it has not run, the program does not link.
+extern "C" void (*perdure_plain_instrumented(void (*body)(void* arg)) noexcept)(void* arg);
+#define PERDURE_PLAIN_BODY(BODY) perdure_plain_instrumented(&(BODY))
+#elif defined(__cpp_transactional_memory)
+#define PERDURE_PLAIN_BODY(BODY) (&(BODY))
+#else
 // clang-format off
 #error "perdure/plain: found no -fgnu-tm, expected GCC with it: link perdure::plain"
 // clang-format on
@@ -60,22 +67,27 @@ void end(const std::shared_ptr<Binding>& binding) noexcept;
 /// What a PlainPool does.
 void run(const std::shared_ptr<Binding>& binding, Durability durability, void (*body)(void* arg),
          void* arg);
+/// What atomically() runs: the function, and its argument.
+template <class Root, class F>
+struct Call {
+  F& f;
+  Root& root;
+  static void run(void* arg) {
+    const Call& call = *static_cast<const Call*>(arg);
+    F& in_block = call.f;
+    Root& at = call.root;
+#ifdef __clang__
+    in_block(at);
+#else
+    __transaction_atomic { in_block(at); }
+#endif
+  }
+};
 /// What a PlainPool does.
 template <class Root, class F>
 void run(const std::shared_ptr<Binding>& binding, Durability durability, Root& root, F& f) {
-  struct Call {
-    F& f;
-    Root& root;
-  } call{f, root};
-  plain::run(
-      binding, durability,
-      [](void* arg) {
-        const Call& inner = *static_cast<const Call*>(arg);
-        F& in_block = inner.f;
-        Root& at = inner.root;
-        __transaction_atomic { in_block(at); }
-      },
-      &call);
+  Call<Root, F> call{f, root};
+  plain::run(binding, durability, PERDURE_PLAIN_BODY((Call<Root, F>::run)), &call);
 }
 /// Where a pool's root object lies.
 [[nodiscard]] std::byte* root_address(PoolBase& pool);

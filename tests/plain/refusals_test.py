@@ -1,96 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a block can't be: each is refused by the compiler, the linker, or when the block begins,
-with words that say what to do; nothing is compiled wrongly without a word."""
+"""What a block can't be with GCC: each is refused by the compiler, the linker, or when the block
+begins, with words that say what to do; nothing is compiled wrongly without a word."""
 
-import os
-import subprocess
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-SOURCE = Path(os.environ["PERDURE_SOURCE"])
-sys.path.insert(0, str(SOURCE / "tests" / "support"))
-
-from limits import LimitedCase  # noqa: E402
-
-CC, CXX = os.environ["PERDURE_CC"], os.environ["PERDURE_CXX"]
-PLUG_IN = os.environ["PERDURE_PLUG_IN"]
-LIBRARIES = os.environ["PERDURE_LIBRARIES"].split(":")
-FLAGS = ["-fgnu-tm", "-fno-tree-pta", f"-fplugin={PLUG_IN}", "-Wno-clobbered"]
-OPEN = """
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "plain/plain.h"
-struct root { unsigned long sum; struct root *next; };
-static struct root *r;
-static perdure_pool *open_pool(const char *path) {
-  perdure_options o;
-  memset(&o, 0, sizeof o);
-  o.root_bytes = sizeof(struct root);
-  o.layout = "test/1";
-  o.medium = "emulated";
-  perdure_pool *pool = NULL;
-  if (perdure_open(path, &o, &pool) != PERDURE_OK) {
-    fprintf(stderr, "%s\\n", perdure_message());
-    exit(3);
-  }
-  return pool;
-}
-static perdure_pool *use_pool(char **a) {
-  perdure_pool *const pool = open_pool(a[1]);
-  perdure_plain_use(pool);
-  r = perdure_plain_root(pool);
-  return pool;
-}
-"""
+from programs import OPEN, Programs
 
 
-class Refusals(LimitedCase):
-    def setUp(self):
-        super().setUp()
-        self.folder = tempfile.TemporaryDirectory(prefix="perdure-plain-", dir="/dev/shm")
-        self.addCleanup(self.folder.cleanup)
-
-    def path(self, name):
-        return Path(self.folder.name, name)
-
-    def compile(self, text, *flags, compiler=CC, suffix=".c", with_blocks=True):
-        """(status, what the compiler says) of an object file."""
-        source = self.path("program" + suffix)
-        source.write_text(text, encoding="utf-8")
-        command = [compiler, *(FLAGS if with_blocks else []), "-O2", f"-I{SOURCE}", *flags]
-        return self.run_tool(*command, "-c", source, "-o", self.path("program.o"))
-
-    def refused(self, text, *words, **how):
-        status, said = self.compile(text, **how)
-        self.assertNotEqual(0, status, text)
-        for word in words:
-            self.assertIn(word, said)
-
-    def link(self, *objects):
-        return self.run_tool(CXX, *objects, *LIBRARIES, "-pthread", "-o", self.path("program"))
-
-    def run_tool(self, *command):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        return done.returncode, done.stderr
-
-    def run_program(self, main):
-        status, said = self.compile(OPEN + main)
-        self.assertEqual(0, status, said)
-        status, said = self.link(self.path("program.o"))
-        self.assertEqual(0, status, said)
-        return subprocess.run([self.path("program"), self.path("pool")], capture_output=True,
-                              text=True, timeout=60, check=False)
-
-    def dies(self, main, *words):
-        done = self.run_program(main)
-        self.assertEqual(-6, done.returncode, done.stdout + done.stderr)
-        for word in words:
-            self.assertIn(word, done.stderr)
-
+class Refusals(Programs):
     def test_bit_fields(self):
         text = "struct s { unsigned a : 3, b : 5, c : 8; } g;\n"
         block = "void f(void) { __transaction_atomic { %s } }\n"
@@ -113,7 +31,7 @@ class Refusals(LimitedCase):
         safe = "__attribute__((transaction_safe)) void f(struct s *p) { p->b = 3; }\n"
         self.refused(text + safe, "a bit-field in a transaction")
         self.refused('extern "C" {' + text + safe + "}", "a bit-field in a transaction",
-                     compiler=CXX, suffix=".cpp")
+                     suffix=".cpp")
         # Outside of a block they are what they always are; so are those of a local.
         status, said = self.compile(text + "void e(void) { g.a = 2; }\n" +
                                     block % "struct s l = {1, 2, 3}; l.a = 2; (void)l;")
@@ -144,15 +62,15 @@ class Refusals(LimitedCase):
         """The compiler refuses it, or the linker: by whether <new> is included."""
         text = ("%s\nstruct alignas(32) wide { double v[4]; } *w;\n"
                 "int main() { __transaction_atomic { w = new wide(); } }")
-        self.refused(text % "#include <new>", "unsafe function call", compiler=CXX, suffix=".cpp")
-        status, said = self.compile(text % "", compiler=CXX, suffix=".cpp")
+        self.refused(text % "#include <new>", "unsafe function call", suffix=".cpp")
+        status, said = self.compile(text % "", suffix=".cpp")
         self.assertEqual(0, status, said)
         status, said = self.link(self.path("program.o"))
         self.assertNotEqual(0, status)
         self.assertIn("operator new(unsigned long, std::align_val_t)", said)
 
     def test_a_header_without_the_compilers_support(self):
-        self.refused('#include "plain/plain.hpp"\n', "link perdure::plain", compiler=CXX,
+        self.refused('#include "plain/plain.hpp"\n', "link perdure::plain",
                      suffix=".cpp", with_blocks=False)
 
     def test_a_function_that_was_compiled_plainly(self):

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "plain/safe.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -32,8 +34,7 @@ struct store {
   uint64_t count;
 };
 
-/* What a block may call in another file has to be declared so. */
-#define STORE_CALL __attribute__((transaction_safe))
+#define STORE_CALL PERDURE_TRANSACTION_SAFE
 
 STORE_CALL void store_begin(struct store* s);
 /* Adds an item, or gives it another value. */

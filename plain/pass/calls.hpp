@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a block may call, by name: what the run-time does in its place, or what may run as it is.
+// Thread safety: any thread.
+#pragma once
+
+#include <llvm/ADT/StringRef.h>
+#include <llvm/IR/Function.h>
+
+#include <string>
+
+namespace perdure::plain::pass {
+
+/// The mark of functions that blocks of other files may call (plain/safe.h).
+inline constexpr llvm::StringLiteral safe_mark = "perdure_transaction_safe";
+/// plain::run()'s argument goes through this function, which exists nowhere: the pass takes the
+/// call out, and a file that was compiled without it does not link.
+inline constexpr llvm::StringLiteral block_mark = "perdure_plain_instrumented";
+
+/// The name of a function's instrumented form, as GCC has it: a block may call a function of a file
+/// that the other compiler has compiled.
+std::string instrumented_name(llvm::StringRef name);
+
+/// The run-time's function in place of this one; empty: it has none.
+std::string replacement_of(llvm::StringRef name);
+/// Whether this function may run as it is: it does not touch the program's memory, or ends the
+/// process.
+bool runs_as_it_is(const llvm::Function& function);
+
+}  // namespace perdure::plain::pass
