@@ -4,17 +4,43 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "perdure/backup/base.hpp"
 #include "perdure/backup/history.hpp"
 #include "perdure/pool/copy.hpp"
+#include "perdure/replication/logs.hpp"
 #include "perdure/replication/stream.hpp"
 
 namespace perdure::replication {
 namespace {
 
 using backup::FrameKind;
+using Clock = std::chrono::steady_clock;
+
+Status unavailable(const LogService& log, const Status& why) {
+  return failure(Code::unavailable, log.name(), "no answer: " + why.message(), {},
+                 "see that its servers run, and try again");
+}
+
+// Calls f() again while its failure may pass.
+template <class F>
+auto patiently(const LogService& log, std::chrono::milliseconds patience, F&& f) -> decltype(f()) {
+  const auto late = Clock::now() + patience;
+  for (;;) {
+    auto answer = f();
+    Status s;
+    if constexpr (std::is_same_v<decltype(answer), Status>)
+      s = answer;
+    else
+      s = answer.status();
+    if (!may_pass(s)) return answer;
+    if (Clock::now() >= late) return unavailable(log, s);
+    std::this_thread::sleep_for(retry_after);
+  }
+}
 
 // What counts in the log after the place that a backup's header has. The second reading ends where
 // the first one has.
@@ -25,8 +51,10 @@ class FramesInLog final : public backup::Frames {
     /// The base has transactions that never got into the log: one of at most this id may have none.
     std::optional<std::uint64_t> strange_above;
   };
-  FramesInLog(std::shared_ptr<LogService> log, const backup::Base& base, Found& found)
+  FramesInLog(std::shared_ptr<LogService> log, std::chrono::milliseconds patience,
+              const backup::Base& base, Found& found)
       : log_(std::move(log)),
+        patience_(patience),
         base_id_(base.id),
         base_(place_of(base.header.replication)),
         found_(found) {
@@ -40,7 +68,7 @@ class FramesInLog final : public backup::Frames {
     const bool again = std::exchange(read_, true);
     bool over = false, first = true;
     const Status s =
-        stream.read([&](const backup::Frame& frame, const StreamPlace& after) -> Status {
+        read_all(stream, [&](const backup::Frame& frame, const StreamPlace& after) -> Status {
           const backup::FrameHeader& h = frame.header;
           if (first && h.before > base_id_)
             return failure(Code::not_found, log_->name(),
@@ -81,6 +109,24 @@ class FramesInLog final : public backup::Frames {
   [[nodiscard]] bool gap() const noexcept override { return false; }
 
  private:
+  // While its servers choose a leader the log does not answer: the stream reads on where it is.
+  template <class F>
+  Status read_all(Stream& stream, F&& f) {
+    bool own = false;  // the failure is f's
+    auto late = Clock::now() + patience_;
+    for (;;) {
+      const std::uint64_t before = stream.place().sequence;
+      Status s = stream.read([&](const backup::Frame& frame, const StreamPlace& after) {
+        Status done = f(frame, after);
+        own = !done.ok();
+        return done;
+      });
+      if (own || !may_pass(s)) return s;
+      if (stream.place().sequence != before) late = Clock::now() + patience_;
+      if (Clock::now() >= late) return unavailable(*log_, s);
+      std::this_thread::sleep_for(retry_after);
+    }
+  }
   Status strange_base(std::uint64_t has) {
     found_.strange_above = std::min(has, base_id_ - 1);
     return failure(Code::diverged, log_->name(),
@@ -90,6 +136,7 @@ class FramesInLog final : public backup::Frames {
                    "a backup with nothing that the log lacks", "make one with the pool's primary");
   }
   const std::shared_ptr<LogService> log_;
+  const std::chrono::milliseconds patience_;
   const std::uint64_t base_id_;
   const StreamPlace base_;  // of the base's header
   std::uint8_t uuid_[16] = {};
@@ -99,7 +146,8 @@ class FramesInLog final : public backup::Frames {
 
 }  // namespace
 
-Result<TrimReport> trim_log(backup::Store& store, std::shared_ptr<LogService> log) {
+Result<TrimReport> trim_log(backup::Store& store, std::shared_ptr<LogService> log,
+                            std::chrono::milliseconds patience) {
   auto bases = backup::list_bases(store);
   if (!bases) return bases.status();
   for (auto id = bases->rbegin(); id != bases->rend(); ++id) {
@@ -107,13 +155,13 @@ Result<TrimReport> trim_log(backup::Store& store, std::shared_ptr<LogService> lo
     if (!base) return base.status();
     const StreamPlace place = place_of(base->header.replication);
     if (place.sequence == 0) break;  // and so have those before it
-    auto ends = log->ends();
+    auto ends = patiently(*log, patience, [&] { return log->ends(); });
     if (!ends) return ends.status();
     TrimReport report{*id, ends->first, ends->last, 0};
     if (place.sequence <= ends->first) return report;
     // As far as the first transactions after the base.
     FramesInLog::Found found;
-    FramesInLog frames(log, *base, found);
+    FramesInLog frames(log, patience, *base, found);
     const Status s = frames.each(
         [](const backup::Frame& frame) -> Result<bool> {
           return frame.header.kind == FrameKind::header;
@@ -121,7 +169,8 @@ Result<TrimReport> trim_log(backup::Store& store, std::shared_ptr<LogService> lo
         {});
     if (s.code() == Code::diverged) continue;
     if (!s.ok()) return s;
-    if (Status t = log->trim(place.sequence); !t.ok()) return t;
+    if (Status t = patiently(*log, patience, [&] { return log->trim(place.sequence); }); !t.ok())
+      return t;
     report.removed = place.sequence - ends->first;
     return report;
   }
@@ -131,11 +180,13 @@ Result<TrimReport> trim_log(backup::Store& store, std::shared_ptr<LogService> lo
 }
 
 Result<RestoreReport> make_copy(backup::Store& store, std::shared_ptr<LogService> log,
-                                const std::string& path, const RestoreProgress& progress) {
+                                const std::string& path, std::chrono::milliseconds patience,
+                                const RestoreProgress& progress) {
   FramesInLog::Found found;
   backup::RestoreSource source;
   source.frames = [&](const backup::Base& base) {
-    return Result<std::unique_ptr<backup::Frames>>(std::make_unique<FramesInLog>(log, base, found));
+    return Result<std::unique_ptr<backup::Frames>>(
+        std::make_unique<FramesInLog>(log, patience, base, found));
   };
   source.header = [&](const pool::Header& of) -> Result<pool::Header> {
     const StreamPlace& end = found.end;

@@ -46,7 +46,7 @@ Status make_if_absent(const std::string& path, const StandbyOptions& options,
                    "name the pool's backups (StandbyOptions::backups): it is made of one of them");
   auto store = backup::open_place(options.backups, false);
   if (!store) return store.status();
-  return make_copy(**store, log, path).status();
+  return make_copy(**store, log, path, options.replicate.patience).status();
 }
 
 }  // namespace

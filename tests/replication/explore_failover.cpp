@@ -157,7 +157,9 @@ void be_primary(LedgerPool pool, const Setting& setting, unsigned n, std::uint64
   if (seed % 16 == 0) {
     (void)pool.backup(setting.backups());
     const auto store = backup::open_place(setting.backups(), false).value();
-    (void)trim_log(*store, open_named_log(setting.log, false).value()).value();
+    const ReplicateOptions over = setting.primary(n).replicate;
+    (void)trim_log(*store, connect(over, setting.path(n), false).value().service, over.patience)
+        .value();
   }
   const std::uint64_t nth = shared->primaries;
   if (nth == most_primaries) return fail("too many failovers for one run");

@@ -621,6 +621,30 @@ TEST(Primary, ACopyOfABackupAndTheLogTakesOver) {
   EXPECT_EQ(pool.replication().term, 4U);
 }
 
+// While its servers choose a leader, a log does not answer: that is waited for.
+TEST(Primary, ACopyAndATrimWaitForTheLog) {
+  TwoCopies two;
+  const std::string folder = two.scratch.path("folder"), copy = two.scratch.path("copy");
+  {
+    auto pool = ReplicatedPool::open(two.scratch.path(), options(two.shared));
+    for (int i = 0; i < 20; ++i) two.program.step(pool);
+    (void)pool.backup(folder);
+    for (int i = 0; i < 20; ++i) two.program.step(pool);
+  }
+  const auto store = backup::open_folder(folder, false).value();
+  two.shared->deaf = 3;
+  const auto made = make_copy(*store, two.shared, copy);
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  two.shared->deaf = 3;
+  const auto trimmed = trim_log(*store, two.shared);
+  EXPECT_TRUE(trimmed.ok()) << trimmed.status().message();
+  std::filesystem::remove(copy);
+  two.shared->off = true;
+  EXPECT_EQ(make_copy(*store, two.shared, copy, 50ms).code(), Code::unavailable);
+  EXPECT_EQ(trim_log(*store, two.shared, 50ms).code(), Code::unavailable);
+  EXPECT_FALSE(std::filesystem::exists(copy));
+}
+
 // Reads may show an older state of the log: a copy is whole, or not made.
 TEST(Primary, ACopyIsWholeWhateverReadsShow) {
   TwoCopies two;
