@@ -66,7 +66,7 @@ void call_all(std::vector<Thread::Call>& of) noexcept {
 // with what it holds.
 [[gnu::noinline]] void undo(Thread& thread, std::uintptr_t stack, bool thrown) noexcept {
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  constexpr std::uintptr_t of_this_and_its_callees = 64 << 10;
+  constexpr std::uintptr_t of_this_and_its_callees = 8 << 10;
   // mutant: plain-stores-back
   thread.undo.restore({here - of_this_and_its_callees, stack});
   while (!thread.at_rollback.empty()) {

@@ -13,6 +13,7 @@ extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier)
 void* __cxa_allocate_exception(std::size_t n) noexcept;
 void __cxa_free_exception(void* object) noexcept;
+[[noreturn]] void __cxa_rethrow();
 [[noreturn]] void __cxa_throw(void* object, void* type, void (*destructor)(void*));
 void* __cxa_begin_catch(void* exception) noexcept;
 void __cxa_end_catch();
@@ -50,17 +51,24 @@ void forget_object(Thread& thread, const void* object) noexcept {
 void begin_exceptions(Thread& thread) noexcept {
   const ::CxaGlobals& globals = *::__cxa_get_globals();
   thread.caught_before = globals.caught;
+  thread.handlers_before = globals.caught != nullptr ? globals.caught->handlers : 0;
   thread.uncaught_before = globals.uncaught;
 }
 
 void free_exceptions(Thread& thread) noexcept {
   ::CxaGlobals& globals = *::__cxa_get_globals();
-  // An exception that was thrown again has several handlers and one entry.
+  // An exception that was thrown again has several handlers and one entry, and may be both.
+  for (const ::CxaException* e = globals.caught; e != nullptr && e != thread.caught_before;
+       e = e->next)
+    std::erase(thread.in_flight, static_cast<const void*>(e + 1));
   unsigned caught = 0;
   for (const ::CxaException* e = globals.caught; e != nullptr && e != thread.caught_before;
        e = e->next)
     ++caught;
   if (caught != 0) ::__cxa_tm_cleanup(nullptr, nullptr, caught);
+  // The caller's: handlers that the attempt has begun for it are left.
+  if (globals.caught != nullptr && globals.caught == thread.caught_before)
+    globals.caught->handlers = thread.handlers_before;
   for (void* const object : thread.in_flight) ::__cxa_free_exception(object);
   for (void* const object : thread.unthrown) ::__cxa_free_exception(object);
   globals.uncaught = thread.uncaught_before;
@@ -108,6 +116,15 @@ void _ITM_cxa_throw(void* object, void* type, void (*destructor)(void*)) {
     guarded([&] { state.thread->in_flight.push_back(object); });
   }
   ::__cxa_throw(object, type, destructor);
+}
+
+void _ITM_cxa_rethrow() {
+  if (const ::CxaException* const again = ::__cxa_get_globals()->caught;
+      state.inside() && again != nullptr && again != state.thread->caught_before) {
+    void* const object = const_cast<::CxaException*>(again) + 1;
+    guarded([&] { state.thread->in_flight.push_back(object); });
+  }
+  ::__cxa_rethrow();
 }
 
 void* _ITM_cxa_begin_catch(void* exception) {

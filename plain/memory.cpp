@@ -129,6 +129,9 @@ PERDURE_ITM_FILL(W)
 PERDURE_ITM_FILL(WaR)
 PERDURE_ITM_FILL(WaW)
 
+// To memory of the caller's own frame, which no attempt needs again.
+void perdure_plain_fetch(void* to, const void* from, std::size_t n) { plain::load(to, from, n); }
+
 void* _ITM_malloc(std::size_t n) { return plain::allocate(n); }
 void* _ITM_calloc(std::size_t count, std::size_t n) { return plain::zeros(count, n); }
 void _ITM_free(void* block) { plain::release(block, std::free); }

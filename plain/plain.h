@@ -54,10 +54,10 @@ int perdure_plain_failure(void);
 #ifdef __clang__
 #define perdure_plain_atomically(pool, when, body, arg) \
   perdure_plain_run(pool, when, perdure_plain_instrumented_c(body), arg)
-#endif
 /* The pass takes this call out. Where it has not run, the program does not link. */
-int (*perdure_plain_instrumented_c(int (*body)(void* arg)))(void* arg) __asm__(
-    "perdure_plain_instrumented");
+__attribute__((nomerge)) int (*perdure_plain_instrumented_c(int (*body)(void* arg)))(
+    void* arg) __asm__("perdure_plain_instrumented");
+#endif
 /* What perdure_plain_atomically() calls. */
 int perdure_plain_run(perdure_pool* pool, perdure_durability when, int (*body)(void* arg),
                       void* arg);

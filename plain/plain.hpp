@@ -38,7 +38,8 @@
 
 #ifdef __clang__
 /// The pass takes this call out. Where it has not run, the program does not link.
-extern "C" void (*perdure_plain_instrumented(void (*body)(void* arg)) noexcept)(void* arg);
+extern "C" __attribute__((nomerge)) void (
+    *perdure_plain_instrumented(void (*body)(void* arg)) noexcept)(void* arg);
 #define PERDURE_PLAIN_BODY(BODY) perdure_plain_instrumented(&(BODY))
 #elif defined(__cpp_transactional_memory)
 #define PERDURE_PLAIN_BODY(BODY) (&(BODY))

@@ -69,6 +69,7 @@ struct Thread {
   std::vector<void*> unthrown;    ///< objects that are being made, one in another's making
   std::vector<void*> in_flight;   ///< objects that were thrown, and are not caught yet
   void* caught_before = nullptr;  ///< the newest exception that had a handler at its begin
+  int handlers_before = 0;        ///< and how many it had
   unsigned uncaught_before = 0;   ///< how many were in flight then
 
   /// Whether an attempt has left anything that its end has to see to.

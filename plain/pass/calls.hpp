@@ -6,6 +6,7 @@
 
 #include <llvm/ADT/StringRef.h>
 #include <llvm/IR/Function.h>
+#include <llvm/IR/InstrTypes.h>
 
 #include <string>
 
@@ -21,10 +22,18 @@ inline constexpr llvm::StringLiteral block_mark = "perdure_plain_instrumented";
 /// that the other compiler has compiled.
 std::string instrumented_name(llvm::StringRef name);
 
-/// The run-time's function in place of this one; empty: it has none.
-std::string replacement_of(llvm::StringRef name);
+/// The function that is called; null where only a pointer is known. An alias that another file may
+/// define otherwise is not looked through: then the result is that alias.
+const llvm::GlobalValue* callee_of(const llvm::CallBase& call);
+/// The run-time's function in place of this one; empty: it has none. A function of the file's own
+/// with such a name has none.
+std::string replacement_of(const llvm::GlobalValue& function);
 /// Whether this function may run as it is: it does not touch the program's memory, or ends the
 /// process.
-bool runs_as_it_is(const llvm::Function& function);
+bool runs_as_it_is(const llvm::GlobalValue& function);
+/// Whether this is the destructor of an exception of the standard library's.
+bool destroys_a_standard_exception(llvm::StringRef name);
+/// Of a virtual function's thunk, the function's name; empty: it is none.
+std::string behind_thunk(llvm::StringRef name);
 
 }  // namespace perdure::plain::pass

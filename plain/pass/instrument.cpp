@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plain/pass/instrument.hpp"
 
-#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/Analysis/ValueTracking.h>  // getConstantStringInfo
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/Cloning.h>
@@ -14,16 +14,43 @@ namespace {
 
 using namespace llvm;  // NOLINT(google-build-using-namespace)
 
-// Whether no one else has this memory: it is of the function's own frame, which is gone when the
-// block runs again, or it never changes.
-bool is_own(const Value* pointer) {
-  SmallVector<const Value*> objects;
-  getUnderlyingObjects(pointer, objects, nullptr, 0);
-  return all_of(objects, [](const Value* object) {
-    if (const auto* const global = dyn_cast<GlobalVariable>(object)) return global->isConstant();
-    if (const auto* const argument = dyn_cast<Argument>(object)) return argument->hasByValAttr();
-    return isa<AllocaInst>(object);
-  });
+// Whether no one else has these bytes: they are of the function's own frame, which is gone when the
+// block runs again, or never change. Where the offset is not known, they may lie anywhere: a struct
+// may have the distance to something else.
+bool is_own(const Value* pointer, std::uint64_t bytes, const DataLayout& layout) {
+  if (const auto* const at = dyn_cast<GEPOperator>(pointer);
+      at != nullptr && !at->hasAllConstantIndices()) {
+    // An element of an array that is the whole object.
+    const auto* const local = dyn_cast<AllocaInst>(at->getPointerOperand());
+    const auto* const table = dyn_cast<GlobalVariable>(at->getPointerOperand());
+    const Type* const whole = local != nullptr && !local->isArrayAllocation()
+                                  ? local->getAllocatedType()
+                              : table != nullptr && table->isConstant() ? table->getValueType()
+                                                                        : nullptr;
+    return whole != nullptr && whole->isArrayTy() && at->isInBounds() &&
+           at->getSourceElementType() == whole && at->getNumIndices() == 2 &&
+           layout.getTypeAllocSize(at->getResultElementType()) >= bytes;
+  }
+  APInt offset(layout.getIndexTypeSizeInBits(pointer->getType()), 0);
+  const Value* const object = pointer->stripAndAccumulateConstantOffsets(layout, offset, true);
+  std::uint64_t size = 0;
+  if (const auto* const local = dyn_cast<AllocaInst>(object)) {
+    const auto known = local->getAllocationSize(layout);
+    size = known && !known->isScalable() ? known->getFixedValue() : 0;
+  } else if (const auto* const global = dyn_cast<GlobalVariable>(object)) {
+    size =
+        global->isConstant() ? layout.getTypeAllocSize(global->getValueType()).getFixedValue() : 0;
+  } else if (const auto* const argument = dyn_cast<Argument>(object)) {
+    size = argument->hasByValAttr()
+               ? layout.getTypeAllocSize(argument->getParamByValType()).getFixedValue()
+               : 0;
+  }
+  return !offset.isNegative() && bytes <= size && offset.ule(size - bytes);
+}
+// The same of what a call of the compiler's copies or fills.
+bool is_own(const Value* pointer, const Value* bytes, const DataLayout& layout) {
+  const auto* const known = dyn_cast<ConstantInt>(bytes);
+  return known != nullptr && is_own(pointer, known->getZExtValue(), layout);
 }
 
 // The ABI's letters for a type that one call can carry, and the type that the call has; null:
@@ -74,6 +101,12 @@ Instrumenter::Instrumenter(Module& module) : module_(module) {
     if (function != nullptr && getConstantStringInfo(one->getOperand(1), text) && text == safe_mark)
       safe_.insert(function);
   }
+  // A virtual function is also called through its thunks.
+  for (const Function& thunk : module)
+    if (const std::string of = behind_thunk(thunk.getName()); !of.empty())
+      if (const Function* const function = module.getFunction(of);
+          function != nullptr && is_safe(*function))
+        safe_.insert(&thunk);
 }
 
 FunctionCallee Instrumenter::run_time(StringRef name, Type* result, ArrayRef<Type*> arguments) {
@@ -81,6 +114,14 @@ FunctionCallee Instrumenter::run_time(StringRef name, Type* result, ArrayRef<Typ
       module_.getOrInsertFunction(name, FunctionType::get(result, arguments, false));
   if (auto* const function = dyn_cast<Function>(callee.getCallee())) function->setDoesNotThrow();
   return callee;
+}
+
+// To memory of the function's own, which need not be saved.
+void Instrumenter::fetch(IRBuilderBase& builder, Value* to, Value* from, Value* bytes) {
+  Type* const pointer = builder.getPtrTy();
+  builder.CreateCall(run_time("perdure_plain_fetch", builder.getVoidTy(),
+                              {pointer, pointer, builder.getInt64Ty()}),
+                     {to, from, bytes});
 }
 
 Function* Instrumenter::form_of(Function& function) {
@@ -150,9 +191,10 @@ void Instrumenter::rewrite(Function& form) {
 }
 
 void Instrumenter::rewrite(LoadInst& load) {
-  if (is_own(load.getPointerOperand())) return;
   const DataLayout& layout = module_.getDataLayout();
   Type* const type = load.getType();
+  const std::uint64_t bytes = layout.getTypeStoreSize(type);
+  if (is_own(load.getPointerOperand(), bytes, layout)) return;
   IRBuilder<> builder(&load);
   Type* const pointer = builder.getPtrTy();
   std::string letters;
@@ -164,9 +206,7 @@ void Instrumenter::rewrite(LoadInst& load) {
                                 : builder.CreateBitCast(value, type);
   } else {
     AllocaInst* const place = place_for(type, *load.getFunction());
-    builder.CreateCall(
-        run_time("_ITM_memcpyRtWn", pointer, {pointer, pointer, builder.getInt64Ty()}),
-        {place, load.getPointerOperand(), builder.getInt64(layout.getTypeStoreSize(type))});
+    fetch(builder, place, load.getPointerOperand(), builder.getInt64(bytes));
     value = builder.CreateLoad(type, place);
   }
   load.replaceAllUsesWith(value);
@@ -174,10 +214,11 @@ void Instrumenter::rewrite(LoadInst& load) {
 }
 
 void Instrumenter::rewrite(StoreInst& store) {
-  if (is_own(store.getPointerOperand())) return;
   const DataLayout& layout = module_.getDataLayout();
   Value* value = store.getValueOperand();
   Type* const type = value->getType();
+  const std::uint64_t bytes = layout.getTypeStoreSize(type);
+  if (is_own(store.getPointerOperand(), bytes, layout)) return;
   IRBuilder<> builder(&store);
   Type* const pointer = builder.getPtrTy();
   std::string letters;
@@ -191,19 +232,23 @@ void Instrumenter::rewrite(StoreInst& store) {
     builder.CreateStore(value, place);
     builder.CreateCall(
         run_time("_ITM_memcpyRnWt", pointer, {pointer, pointer, builder.getInt64Ty()}),
-        {store.getPointerOperand(), place, builder.getInt64(layout.getTypeStoreSize(type))});
+        {store.getPointerOperand(), place, builder.getInt64(bytes)});
   }
   store.eraseFromParent();
 }
 
 void Instrumenter::rewrite(MemIntrinsic& call) {
   const auto* const transfer = dyn_cast<MemTransferInst>(&call);
-  if (is_own(call.getRawDest()) && (transfer == nullptr || is_own(transfer->getRawSource())))
+  const DataLayout& layout = module_.getDataLayout();
+  const bool to_own = is_own(call.getRawDest(), call.getLength(), layout);
+  if (to_own && (transfer == nullptr || is_own(transfer->getRawSource(), call.getLength(), layout)))
     return;
   IRBuilder<> builder(&call);
   Type* const pointer = builder.getPtrTy();
   Value* const length = builder.CreateZExtOrTrunc(call.getLength(), builder.getInt64Ty());
-  if (transfer != nullptr) {
+  if (transfer != nullptr && to_own) {
+    fetch(builder, call.getRawDest(), transfer->getRawSource(), length);
+  } else if (transfer != nullptr) {
     const char* const name = isa<MemMoveInst>(call) ? "_ITM_memmoveRtWt" : "_ITM_memcpyRtWt";
     builder.CreateCall(run_time(name, pointer, {pointer, pointer, builder.getInt64Ty()}),
                        {call.getRawDest(), transfer->getRawSource(), length});
@@ -217,34 +262,53 @@ void Instrumenter::rewrite(MemIntrinsic& call) {
 }
 
 void Instrumenter::rewrite(CallBase& call) {
-  auto* const callee = dyn_cast<Function>(call.getCalledOperand()->stripPointerCastsAndAliases());
+  const GlobalValue* const callee = callee_of(call);
   IRBuilder<> builder(&call);
-  Type* const pointer = builder.getPtrTy();
+  const DataLayout& layout = module_.getDataLayout();
   // The code generator would copy the argument plainly.
   for (unsigned i = 0; i < call.arg_size(); ++i) {
-    if (!call.isByValArgument(i) || is_own(call.getArgOperand(i))) continue;
+    if (!call.isByValArgument(i)) continue;
     Type* const type = call.getParamByValType(i);
+    const std::uint64_t bytes = layout.getTypeStoreSize(type);
+    if (is_own(call.getArgOperand(i), bytes, layout)) continue;
     AllocaInst* const place = place_for(type, *call.getFunction());
     if (const MaybeAlign align = call.getParamAlign(i)) place->setAlignment(*align);
-    builder.CreateCall(
-        run_time("_ITM_memcpyRtWn", pointer, {pointer, pointer, builder.getInt64Ty()}),
-        {place, call.getArgOperand(i),
-         builder.getInt64(module_.getDataLayout().getTypeStoreSize(type))});
+    fetch(builder, place, call.getArgOperand(i), builder.getInt64(bytes));
     call.setArgOperand(i, place);
   }
+  if (Function* const destructor = thrown_destructor(call); destructor != nullptr)
+    call.setArgOperand(2, make(*destructor));
   if (callee == nullptr) {
+    Type* const pointer = builder.getPtrTy();
     call.setCalledOperand(builder.CreateCall(run_time("_ITM_getTMCloneSafe", pointer, {pointer}),
                                              {call.getCalledOperand()}));
-  } else if (const std::string name = replacement_of(callee->getName()); !name.empty()) {
+  } else if (const std::string name = replacement_of(*callee); !name.empty()) {
     call.setCalledOperand(module_.getOrInsertFunction(name, call.getFunctionType()).getCallee());
     // What the compiler knows of malloc does not hold of its replacement.
     call.removeFnAttr(Attribute::Builtin);
-  } else if (runs_as_it_is(*callee) || call.doesNotAccessMemory()) {
+  } else if (runs_as_it_is(*callee)) {
     return;
   } else {
-    call.setCalledOperand(make(*callee));
+    call.setCalledOperand(make(*const_cast<Function*>(cast<Function>(callee))));
   }
   drop_what_barriers_break(call, static_cast<unsigned>(call.arg_size()));
+}
+
+void Instrumenter::write_aliases() {
+  for (GlobalAlias& alias : module_.aliases()) {
+    auto* const function = dyn_cast<Function>(alias.getAliasee()->stripPointerCasts());
+    if (function == nullptr || !is_safe(*function) || !forms_.contains(function)) continue;
+    const std::string name = instrumented_name(alias.getName());
+    Function* const declared = module_.getFunction(name);
+    auto* const form = GlobalAlias::create(alias.getValueType(), 0, alias.getLinkage(), "",
+                                           forms_.lookup(function), &module_);
+    if (declared != nullptr) {
+      declared->replaceAllUsesWith(form);
+      declared->eraseFromParent();
+    }
+    form->setName(name);
+    form->setVisibility(alias.getVisibility());
+  }
 }
 
 void Instrumenter::write_table() {

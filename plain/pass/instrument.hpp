@@ -8,6 +8,7 @@
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 
@@ -34,11 +35,15 @@ class Instrumenter {
   [[nodiscard]] std::vector<Problem> problems_of(llvm::Function& function) const;
   /// The function's instrumented form, and those that it needs. REQUIRES: problems_of() is empty.
   llvm::Function* form_of(llvm::Function& function);
+  /// Names the forms of marked functions by all names that these have (constructors have two).
+  void write_aliases();
   /// Lets blocks find the forms of functions behind pointers (_ITM_registerTMCloneTable).
   void write_table();
 
  private:
   [[nodiscard]] bool is_made_here(const llvm::Function& function) const;
+  /// Of a throw in a block the exception's destructor, which has to be instrumented; null: none.
+  [[nodiscard]] llvm::Function* thrown_destructor(const llvm::CallBase& call) const;
   void look_at(llvm::Instruction& one, std::vector<Problem>& problems,
                llvm::SmallVectorImpl<llvm::Function*>& called) const;
   void look_at(llvm::CallBase& call, std::vector<Problem>& problems,
@@ -49,6 +54,7 @@ class Instrumenter {
   void rewrite(llvm::StoreInst& store);
   void rewrite(llvm::MemIntrinsic& call);
   void rewrite(llvm::CallBase& call);
+  void fetch(llvm::IRBuilderBase& builder, llvm::Value* to, llvm::Value* from, llvm::Value* bytes);
   llvm::FunctionCallee run_time(llvm::StringRef name, llvm::Type* result,
                                 llvm::ArrayRef<llvm::Type*> arguments);
 

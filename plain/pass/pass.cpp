@@ -60,7 +60,10 @@ class Blocks : public PassInfoMixin<Blocks> {
           !function.hasAvailableExternallyLinkage())
         others.push_back(&function);
     for (Function* const function : others) (void)form_of(*function);
-    if (any && !failed) instrumenter.write_table();
+    if (any && !failed) {
+      instrumenter.write_aliases();
+      instrumenter.write_table();
+    }
     return any ? PreservedAnalyses::none() : PreservedAnalyses::all();
   }
 
