@@ -7,8 +7,14 @@ from dataclasses import dataclass
 
 from .driver import Failed, list_systems
 
-EXECUTABLES = ("perdure_bench_engines", "perdure_bench_blocks", "perdure_bench_pmemobj",
-               "perdure_bench_peers")
+EXECUTABLES = ("perdure_bench_engines", "perdure_bench_blocks", "perdure_bench_pass",
+               "perdure_bench_pmemobj", "perdure_bench_peers")
+# Of blocks of plain code (docs/plain.md): which modes an executable has, and what it is built with.
+PLAIN = {
+    "perdure_bench_blocks": ("PERDURE_BUILD_PLAIN", ("blocks", "chosen")),
+    "perdure_bench_pass": ("PERDURE_BUILD_PLAIN_PASS", ("pass", "chosen-clang")),
+}
+PLAIN_MODES = tuple(mode for _, modes in PLAIN.values() for mode in modes)
 # Not durable, or not a transaction: references for the others.
 BOUNDS = ("plain", "nvm", "ceiling", "bound", "raw")
 NOT_WAITING = ("nosync", "normal", "off")
@@ -49,28 +55,29 @@ class System:
     @property
     def waits(self):
         """Whether an update is durable when it returns."""
-        return not self.bound and self.mode in ("durable", "group", "blocks", "chosen", "snapshot",
-                                                "archive", "backup", "checksums")
+        return not self.bound and self.mode in ("durable", "group", "snapshot", "archive",
+                                                "backup", "checksums", *PLAIN_MODES)
 
 
 def find(build_dir, modes=()):
     """Every System of the build. The first executable must exist; what is left out is said, but
-    that of blocks only where one of its modes is asked for."""
+    those of blocks only where one of their modes is asked for."""
     found = []
     for n, name in enumerate(EXECUTABLES):
         path = build_dir / "bench" / name
         if path.exists():
             found += [
                 System(s["name"], str(path), s["about"], tuple(s["structures"]), s["max_threads"],
-                       s["max_threads"] > 1, n > 1) for s in list_systems(path)
+                       s["max_threads"] > 1, n > 0 and name not in PLAIN)
+                for s in list_systems(path)
             ]
         elif n == 0:
             raise Failed(
                 f"{path} is not there; build it first: ./dev build --preset bench --target "
                 "bench/all")
         else:
-            why = "PERDURE_BUILD_PLAIN" if n == 1 else "PERDURE_BENCH_PMEMOBJ"
-            if n != 1 or set(modes) & {"blocks", "chosen"}:
+            why, only = PLAIN.get(name, ("PERDURE_BENCH_PMEMOBJ", ()))
+            if not only or set(modes) & set(only):
                 print(f"bench: {path} was not built ({why} is OFF): left out", file=sys.stderr)
     return found
 

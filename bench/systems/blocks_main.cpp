@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_blocks: the workloads' text over ordinary structs and pointers, with updates in
+// perdure_bench_blocks, and with Clang's pass perdure_bench_pass: the workloads' text over ordinary structs and pointers, with updates in
 // blocks that the compiler makes transactions of (docs/plain.md); views are Pool's. Beside it the
 // same engines behind Pool<Root>, which is what a block runs on: perdure_bench_engines has them
 // compiled in.
@@ -139,6 +139,13 @@ class BlocksHost : public ChosenHost<perdure::Pool<BlockRoot<Root>>> {
   std::shared_ptr<perdure::plain::Binding> binding_;
 };
 
+// Modes: with the other compiler what is compared with is compiled by it, too.
+#ifdef __clang__
+constexpr const char *blocks = ":pass", *chosen = ":chosen-clang";
+#else
+constexpr const char *blocks = ":blocks", *chosen = ":chosen";
+#endif
+
 template <class Model>
 using UpdateWorkloads = JoinedLists<SwapList<Model>, HashList<Model>, RbList<Model>>;
 
@@ -152,11 +159,11 @@ int main(int argc, char** argv) {
   for (const char* const engine :
        {"shadow", "undo", "rewind-1l-nfp-batch", "bppm", "dudetm-sync", "softwrap"}) {
     const std::string name(engine);
-    systems.push_back({name + ":blocks", "Perdure, " + name + ": plain statements in blocks",
+    systems.push_back({name + blocks, "Perdure, " + name + ": plain statements in blocks",
                        UpdateWorkloads<PlainModel>::names(), 64, [name](const Setting& s) {
                          return open_listed<BlocksHost>(UpdateWorkloads<PlainModel>{}, s, name);
                        }});
-    systems.push_back({name + ":chosen", "Perdure, " + name + ": chosen when a pool is opened",
+    systems.push_back({name + chosen, "Perdure, " + name + ": chosen when a pool is opened",
                        UpdateWorkloads<PerdureModel>::names(), 64, [name](const Setting& s) {
                          return open_listed<PoolHost>(UpdateWorkloads<PerdureModel>{}, s, name);
                        }});
