@@ -218,6 +218,8 @@ int serve(int argc, char** argv, const Systems& systems) {
                  "shadow, DudeTM: bytes of DRAM that the shadow may take (0: all)");
   app.add_option("--shadow-paging", setting.shadow_paging, "DudeTM: how such a shadow is paged")
       ->check(CLI::IsMember({"automatic", "hardware", "software"}));
+  app.add_flag("--standing", setting.standing,
+               "DudeTM: Persist and Reproduce have a thread each, and Persist polls");
   app.add_flag("--json", json, "print the figures as JSON");
   app.add_flag("--serve", lines, "answer one JSON request a line");
   CLI11_PARSE(app, argc, argv);

@@ -40,6 +40,7 @@ struct Setting {
   bool compress = false;
   std::uint64_t volatile_log = 0, shadow_size = 0;
   std::string shadow_paging = "automatic";
+  bool standing = false;  ///< DudeTM's Persist and Reproduce have a thread each
 };
 
 /// One measurement.

@@ -167,7 +167,8 @@ inline perdure::Options perdure_options(
       .shadow_size = setting.shadow_size,
       .shadow_paging = setting.shadow_paging == "hardware"   ? ShadowPaging::hardware
                        : setting.shadow_paging == "software" ? ShadowPaging::software
-                                                             : ShadowPaging::automatic});
+                                                             : ShadowPaging::automatic,
+      .standing_threads = setting.standing});
   if (choice.engine.starts_with("shadow")) options.max_resident = setting.shadow_size;
   options.creation.max_size = std::uint64_t{8} << 30;
   options.medium_options.delays = perdure::medium::Delays::named(setting.delays).value();

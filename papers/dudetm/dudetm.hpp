@@ -62,7 +62,10 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, Persister> {
   }
 
   Dudetm(pool::OpenPool& file, const Config& config, const Recovery& recovery);
-  ~Dudetm() { background_.stop(); }
+  ~Dudetm() {
+    background_.stop();
+    stop_second_thread();
+  }
 
   [[gnu::always_inline]] Transaction& transaction() {
     return transactions_.get(
@@ -99,6 +102,12 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, Persister> {
   [[nodiscard]] bool persists_in_background() const noexcept {
     return !strict_ || this->async_seen_.load(std::memory_order_relaxed);
   }
+  // Whether Reproduce has a thread of its own, which the call starts if it sleeps.
+  [[nodiscard]] bool second_thread_follows() noexcept {
+    return standing_ && (nothing_to_follow() || reproduce_.notify());
+  }
+  void stop_second_thread() noexcept { reproduce_.stop(); }
+  void reproduce();
   void evict();
   Status replay_up_to(std::uint64_t id);
 
@@ -109,6 +118,11 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, Persister> {
   // Used by the background thread for a group that is not full: its naps since the group began, and
   // since a transaction was added.
   unsigned group_naps_ = 0, idle_naps_ = 0;
+  const bool standing_ =
+      !strict_ && !core_.file.read_only() &&
+      core_.config.options.template get<papers::DudetmOptions>().standing_threads;
+  Background reproduce_{[this] { this->guarded([this] { reproduce(); }); },
+                        base::second_background_slot};
   Transactions<Transaction> transactions_;
 };
 

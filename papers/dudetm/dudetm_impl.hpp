@@ -170,7 +170,8 @@ bool Dudetm<Tm>::persist(std::chrono::microseconds nap) {
   const std::uint64_t bytes = writer_.bytes_written(), transactions = writer_.recorded();
   const auto outcome = writer_.step(whole);
   ++group_naps_;
-  if (outcome == log::LogWriter::Outcome::wrote) this->pause_after(bytes, transactions);
+  if (outcome == log::LogWriter::Outcome::wrote && !standing_)
+    this->pause_after(bytes, transactions);
   idle_naps_ =
       outcome == log::LogWriter::Outcome::nothing && nap >= Base::long_nap ? idle_naps_ + 1 : 0;
   return outcome == log::LogWriter::Outcome::wrote;
@@ -196,6 +197,26 @@ bool Dudetm<Tm>::follow_log(std::chrono::microseconds nap) {
   bool did = false;
   if (idle || fullest > ring / 8) did = replay_->apply(idle ? ~std::uint64_t{0} : slice);
   return replay_->checkpoint_slice(idle || replay_->applied_bytes() > ring / 8 * 3) || did;
+}
+
+// The standing Reproduce thread.
+template <class Tm>
+void Dudetm<Tm>::reproduce() {
+  using std::chrono::microseconds;
+  constexpr microseconds first_nap(50), longest_nap(5000);
+  microseconds nap = first_nap;
+  for (;;) {
+    if (!core_.poisoned() && follow_log(nap)) {
+      nap = first_nap;
+      if (reproduce_.stopping()) return;
+    } else if (nap >= Base::long_nap && (core_.poisoned() || nothing_to_follow())) {
+      if (!reproduce_.sleep([this] { return core_.poisoned() || nothing_to_follow(); })) return;
+      nap = first_nap;
+    } else {
+      if (!reproduce_.nap(nap)) return;
+      if (nap < longest_nap) nap *= 2;
+    }
+  }
 }
 
 template <class Tm>

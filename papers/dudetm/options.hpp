@@ -44,6 +44,11 @@ struct DudetmOptions {
   /// How a shadow with a shadow_size is paged. `automatic` decides by what the pool held when it
   /// was last closed.
   ShadowPaging shadow_paging = ShadowPaging::automatic;
+  /// Persist and Reproduce have a thread each, as in the paper (section 3.1), and Persist polls the
+  /// volatile logs, so that a transaction is durable soon though no thread waits for it. While
+  /// there are commits that takes two processors. false: one thread, which naps, has both. In
+  /// dudetm-sync, where each thread persists its own, there is no such thread.
+  bool standing_threads = false;
 
   /// Returns `invalid`, with the name of the option that is out of range.
   [[nodiscard]] Status check(const std::string& path) const {

@@ -23,10 +23,10 @@ namespace perdure::base {
 inline constexpr int max_threads = 256;
 
 /// The reserved numbers: of the engine's background thread, of the thread that runs the
-/// continuations that wait for durability, and of the threads that share one piece of work
-/// (log/team.hpp).
+/// continuations that wait for durability, of an engine's second background thread, and of the
+/// threads that share one piece of work (log/team.hpp).
 inline constexpr int background_slot = max_threads, completion_slot = max_threads + 1,
-                     team_slot = max_threads + 2;
+                     second_background_slot = max_threads + 2, team_slot = max_threads + 3;
 inline constexpr int max_team = 8;
 /// The number of entries of a table with an entry for each number.
 inline constexpr int slot_count = team_slot + max_team;

@@ -7,7 +7,7 @@ bool Background::wake() noexcept {
   const std::lock_guard lock(mutex_);
   // Another thread may have woken it.
   if (!asleep_.load(std::memory_order_relaxed) || stopping_) return true;
-  if (!thread_.start([this] { work_(); })) return false;
+  if (!thread_.start([this] { work_(); }, reserved_)) return false;
   // Under the mutex, because wait_until_woken() checks it under the mutex.
   asleep_.store(false, std::memory_order_relaxed);
   changed_.notify_one();

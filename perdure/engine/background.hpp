@@ -30,15 +30,15 @@ namespace perdure::engine {
 /// Used under its owner's mutex, except for join().
 class PoolThread {
  public:
-  /// Starts a thread that runs `f`, unless one was started. Returns false when none can be started:
-  /// the caller may try again.
+  /// Starts a thread that runs `f` with a reserved slot, unless one was started. Returns false when
+  /// none can be started: the caller may try again.
   template <class F>
-  bool start(F&& f) noexcept {
+  bool start(F&& f, int reserved = base::background_slot) noexcept {
     if (thread_.joinable()) return true;
     try {
       const base::BlockedSignals blocked;
-      thread_ = std::thread([f = std::forward<F>(f)] {
-        const base::ReservedSlot slot(base::background_slot);
+      thread_ = std::thread([f = std::forward<F>(f), reserved] {
+        const base::ReservedSlot slot(reserved);
         f();
       });
       return true;
@@ -57,8 +57,10 @@ class PoolThread {
 
 class Background {
  public:
-  /// `work` runs on the thread, returns when the thread is to end, and must not throw.
-  explicit Background(std::function<void()> work) : work_(std::move(work)) {
+  /// `work` runs on the thread, which has this reserved slot, returns when the thread is to end,
+  /// and must not throw.
+  explicit Background(std::function<void()> work, int reserved = base::background_slot)
+      : work_(std::move(work)), reserved_(reserved) {
     tm::prepare_asymmetric_fence();
   }
   ~Background() { stop(); }
@@ -101,6 +103,7 @@ class Background {
   bool wait_until_woken();
 
   const std::function<void()> work_;
+  const int reserved_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;

@@ -22,6 +22,9 @@
 //   persists_in_background()  returns whether the thread makes transactions durable by itself
 //   sleeps_at_once()          optional: returns whether the thread sleeps as soon as nothing
 //                             remains to be done, because each notify() asks for much
+//   second_thread_follows()   optional: returns whether another thread calls follow_log(); this one
+//                             then persists all that it finds, and polls for it before it naps
+//   stop_second_thread()      optional, with it
 //   persist(nap)              optional: replaces the one below
 //   wait(id)                  optional: replaces the one below
 // It also has identity(), transaction(), wait_for_log_space(), checkpoint(), stats() and
@@ -134,12 +137,14 @@ class RedoEngine {
     RedoEngine& engine_;
   };
   Followed followed_{*this};
-  Background background_{[this] { background(); }};
+  Background background_{[this] { guarded([this] { work(); }); }};
+  /// Runs f() on a thread of the engine's own: what it throws poisons the pool.
+  template <class F>
+  void guarded(F&& f) noexcept;
 
  private:
   [[nodiscard]] Derived& self() noexcept { return static_cast<Derived&>(*this); }
   [[nodiscard]] const Derived& self() const noexcept { return static_cast<const Derived&>(*this); }
-  void background();
   void work();
   /// Whether nothing remains that the background thread has to do. While it sleeps (BG-1), this
   /// changes only with a notify() afterwards.

@@ -81,6 +81,7 @@ Status RedoEngine<Derived, Tm, Writer>::close() {
   // mutant: close-checkpoints
   Status s = self().checkpoint();
   background_.stop();
+  if constexpr (requires { self().stop_second_thread(); }) self().stop_second_thread();
   // mutant: close-finishes-followers
   if (s.ok()) s = followed_.before_close.call(self().last_recorded());
   if (s.ok()) {
@@ -94,9 +95,10 @@ Status RedoEngine<Derived, Tm, Writer>::close() {
 
 // No thread waits for this one, so the next caller gets the error of what goes wrong here.
 template <class Derived, class Tm, class Writer>
-void RedoEngine<Derived, Tm, Writer>::background() {
+template <class F>
+void RedoEngine<Derived, Tm, Writer>::guarded(F&& f) noexcept {
   try {
-    work();
+    f();
   } catch (const error& e) {
     core_.poison(e.status());
   } catch (const std::bad_alloc&) {
@@ -140,14 +142,19 @@ void RedoEngine<Derived, Tm, Writer>::work() {
   using std::chrono::microseconds;
   constexpr microseconds first_nap(50), longest_nap(5000);
   microseconds nap = first_nap;
+  // A standing thread polls for some 0.1 ms before its first nap.
+  constexpr unsigned max_polls = 4000;
+  unsigned polls = 0;
   auto shown = std::chrono::steady_clock::now();
   for (;;) {
-    bool did = false;
-    if (async_seen_.load(std::memory_order_relaxed)) {
+    bool did = false, follows = true;
+    if constexpr (requires { self().second_thread_follows(); })
+      follows = !self().second_thread_follows();
+    if (!follows || async_seen_.load(std::memory_order_relaxed)) {
       did = self().persist(nap);
       if (!writer_.status().ok()) core_.poison(writer_.status());
     }
-    did |= self().follow_log(nap);
+    if (follows) did |= self().follow_log(nap);
     if (core_.poisoned()) did = false;
     // Where a commit follows every few milliseconds, each would have to wake a thread that sleeps
     // at once.
@@ -162,7 +169,11 @@ void RedoEngine<Derived, Tm, Writer>::work() {
     }
     if (did) {
       nap = first_nap;
+      polls = 0;
       if (background_.stopping()) return;
+    } else if (!follows && polls < max_polls) {
+      ++polls;
+      __builtin_ia32_pause();
     } else if (sleepy) {
       if (!background_.sleep([this] { return nothing_to_do(); })) return;
       nap = first_nap;

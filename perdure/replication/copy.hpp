@@ -24,7 +24,8 @@ inline constexpr std::chrono::milliseconds log_patience{10'000};
 /// then. Errors: those of backup::restore(); `not_found` also where no backup was made since the
 /// pool is replicated; `diverged` where each has transactions that never got into the log; and
 /// those of Stream::read(). For `patience` it waits for a log that does not answer; then
-/// `unavailable`. Throws what `progress` throws, and std::bad_alloc. REQUIRES: the thread has a slot.
+/// `unavailable`. Throws what `progress` throws, and std::bad_alloc.
+/// REQUIRES: the thread has a slot.
 Result<RestoreReport> make_copy(backup::Store& store, std::shared_ptr<LogService> log,
                                 const std::string& path,
                                 std::chrono::milliseconds patience = log_patience,
