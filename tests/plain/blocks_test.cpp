@@ -3,7 +3,9 @@
 // Blocks of plain C++ on every engine, in atomically(): what they change is durable and isolated,
 // what they leave is as it was (PLAIN-1, PLAIN-2). It is compiled by GCC, and by Clang with the pass.
 #include <gtest/gtest.h>
+#include <ucontext.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -356,6 +358,40 @@ TEST_P(Blocks, InsideAnUpdateFreeNothingElse) {
   EXPECT_EQ(*block, 5U);
   std::free(block);
   EXPECT_EQ(sum_of(pool), 0U);
+}
+
+// On a small stack, with a variable below it, which is no part of the frames that are left.
+struct OnItsOwnStack {
+  static constexpr std::size_t bytes = 60 << 10;
+  std::uint64_t below = 5;
+  PlainPool<Root>* pool = nullptr;
+  ucontext_t caller{}, own{};
+  alignas(64) std::array<char, bytes> stack{};
+};
+std::unique_ptr<OnItsOwnStack> small_stack;
+void on_small_stack() {
+  try {
+    small_stack->pool->atomically([](Root& r) {
+      small_stack->below = 7;
+      push(r, 1);
+      throw 1;
+    });
+  } catch (int) {}
+}
+TEST_P(Blocks, RestoreWhatLiesBelowASmallStack) {
+  PlainPool<Root> pool(scratch.path(), options());
+  pool.atomically([](Root& r) { push(r, 5); });  // what a first block needs is made
+  small_stack = std::make_unique<OnItsOwnStack>();
+  small_stack->pool = &pool;
+  ::getcontext(&small_stack->own);
+  small_stack->own.uc_stack.ss_sp = small_stack->stack.data();
+  small_stack->own.uc_stack.ss_size = OnItsOwnStack::bytes;
+  small_stack->own.uc_link = &small_stack->caller;
+  ::makecontext(&small_stack->own, on_small_stack, 0);
+  ::swapcontext(&small_stack->caller, &small_stack->own);
+  EXPECT_EQ(small_stack->below, 5U);
+  EXPECT_EQ(sum_of(pool), 5U);
+  small_stack.reset();
 }
 
 TEST_P(Blocks, OfSeveralThreadsAreIsolated) {
