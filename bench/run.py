@@ -89,8 +89,9 @@ def parser():
         "--tm", type=names, default=[], metavar="A,B",
         help="the engines over these concurrency controls (stm, none, ...) instead of their own")
     p.add_argument("--mode", type=names, default=[], metavar="A,B",
-                   help="in these modes: durable, group, async, blocks, pass, chosen and chosen-clang "
-                   "(docs/plain.md), snapshot, archive, backup, checksums (peers': nosync, normal, off)")
+                   help="in these modes: durable, group, async, blocks, pass, chosen and "
+                   "chosen-clang (docs/plain.md), snapshot, archive, backup, checksums (peers': "
+                   "nosync, normal, off)")
     p.add_argument(
         "--compare", nargs="?", const="", default=None, metavar="BASE", help=
         "show each system's ratio to BASE (shadow:durable, or the first), taken within a round, "

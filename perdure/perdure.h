@@ -174,7 +174,8 @@ typedef struct perdure_options {
    * NULL: no archive */
   const char* archive;
   /* the log over which the pool is replicated: a folder that the copies share, or nats://... in a
-   * program that has called perdure_nats_enable() (nats/enable.h; Options::replicate); NULL: none */
+   * program that has called perdure_nats_enable() of nats/enable.h (Options::replicate); NULL:
+   * none */
   const char* replicate;
   /* this copy's name, for messages and for levels of standbys (ReplicateOptions::name); NULL: the
    * machine's */
@@ -182,7 +183,7 @@ typedef struct perdure_options {
   /* milliseconds that opening, and a wait for a level, wait for the log; 0: 10,000
    * (ReplicateOptions::patience) */
   uint64_t replicate_patience;
-  /* a primary that has appended nothing for so many milliseconds, up to 60,000, gives standbys a
+  /* a primary that has appended nothing for this long, up to 60,000 milliseconds, gives standbys a
    * sign (ReplicateOptions::beat_every); 0: none, and no standby takes over by itself */
   uint64_t replicate_beat;
 } perdure_options;
@@ -533,14 +534,13 @@ void* perdure_address(perdure_pool* pool, uint64_t offset);
 typedef struct perdure_standby perdure_standby;
 
 /* Opens the copy in the file `path`, and begins to follow. Of `options` it takes root_bytes,
- * layout, medium, archive, and replicate, which must be given, with its name and patience; the others
- * hold when it is promoted. If there
- * is no file, it is made of a backup in `backups`, a folder or KIND://..., and of the log; NULL:
- * there must be one. `take_over_after`: if the log answers and has had nothing new for so many
- * milliseconds, this copy takes over by itself, from a primary that gives signs
- * (StandbyOptions::take_over_after); 0: never. RETURNS PERDURE_OK, before the copy has caught up;
- * NOT_FOUND (neither file nor backup), UNAVAILABLE (the log does not answer), INVALID, and what
- * perdure_open() returns. On failure *standby is NULL. */
+ * layout, medium, archive, and replicate, which must be given, with its name and patience; the
+ * others hold when it is promoted. If there is no file, it is made of a backup in `backups`, a
+ * folder or KIND://..., and of the log; NULL: there must be one. `take_over_after`: if the log
+ * answers and has had nothing new for that number of milliseconds, this copy takes over by itself,
+ * from a primary that gives signs (StandbyOptions::take_over_after); 0: never. RETURNS PERDURE_OK,
+ * before the copy has caught up; NOT_FOUND (neither file nor backup), UNAVAILABLE (the log does not
+ * answer), INVALID, and what perdure_open() returns. On failure *standby is NULL. */
 int perdure_standby_open(const char* path, const perdure_options* options, const char* backups,
                          uint64_t take_over_after, perdure_standby** standby);
 

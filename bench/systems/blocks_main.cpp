@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_blocks, and with Clang's pass perdure_bench_pass: the workloads' text over ordinary structs and pointers, with updates in
-// blocks that the compiler makes transactions of (docs/plain.md); views are Pool's. Beside it the
-// same engines behind Pool<Root>, which is what a block runs on: perdure_bench_engines has them
-// compiled in.
+// perdure_bench_blocks, and with Clang's pass perdure_bench_pass: the workloads' text over ordinary
+// structs and pointers, with updates in blocks that the compiler makes transactions of
+// (docs/plain.md); views are Pool's. Beside it the same engines behind Pool<Root>, which is what a
+// block runs on: perdure_bench_engines has them compiled in.
 // Thread safety: as Pool's.
 #include "bench/systems/host.hpp"
 #include "bench/systems/perdure.hpp"

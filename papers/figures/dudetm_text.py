@@ -62,8 +62,8 @@ FIGURES = [
         "D-Next", "How soon a transaction is durable",
         "About 99 % of the transactions are durable before their thread's next one has been "
         "performed.", SETUP +
-        "; DudeTM, asynchronous; the durable id is asked for when a transaction has been performed; "
-        "Persist and Reproduce have a thread each (DudetmOptions::standing_threads)",
+        "; DudeTM, asynchronous; the durable id is asked for when a transaction has been performed"
+        "; Persist and Reproduce have a thread each (DudetmOptions::standing_threads)",
         "workload", "share of transactions, %", in_time, in_time_findings, bars=True, remark=
         "The paper's machine has a core for each of Perform, Persist and Reproduce, and several "
         "Persist threads where one does not keep up; with two cores Perform and Persist share them "

@@ -28,16 +28,13 @@ int end_inherited(std::unique_ptr<perdure_standby> standby) noexcept {
   return refuse_inherited();
 }
 
-int in_body(const char* call) noexcept {
-  return fail(PERDURE_INVALID,
-              (std::string(call) + "() inside a body on the standby's pool").c_str());
-}
-
 // Runs f(), which may end the standby, unless this is a forked child or a body.
 template <class F>
 int end(const char* call, perdure_standby* standby, F&& f) noexcept {
   return guarded([&]() -> int {
-    if (open_on(standby->pool.get(), true) != nullptr) return in_body(call);
+    if (open_on(standby->pool.get(), true) != nullptr)
+      return fail(failure(Code::invalid, call, "a body on the standby's pool that makes this call",
+                          "a call outside of it"));
     std::unique_ptr<perdure_standby> owned(standby);
     if (owned->owner.is_parent()) return end_inherited(std::move(owned));
     (void)owned->pool->impl->close();

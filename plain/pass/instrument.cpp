@@ -76,6 +76,15 @@ AllocaInst* place_for(Type* type, Function& function) {
   return builder.CreateAlloca(type);
 }
 
+// A declaration of that name, which a block of this file may have made, becomes the definition.
+void give_name(GlobalValue& form, const std::string& name) {
+  if (Function* const declared = form.getParent()->getFunction(name); declared != nullptr) {
+    declared->replaceAllUsesWith(&form);
+    declared->eraseFromParent();
+  }
+  form.setName(name);
+}
+
 template <class Attributes>
 void drop_what_barriers_break(Attributes& of, unsigned arguments) {
   of.removeFnAttr(Attribute::Memory);
@@ -145,15 +154,9 @@ Function* Instrumenter::make(Function& function) {
             .getCallee());
     drop_what_barriers_break(*form, static_cast<unsigned>(form->arg_size()));
   } else {
-    // One that was named before by a block of this file.
-    Function* const declared = module_.getFunction(name);
     ValueToValueMapTy values;
     form = CloneFunction(&function, values);
-    if (declared != nullptr) {
-      declared->replaceAllUsesWith(form);
-      declared->eraseFromParent();
-    }
-    form->setName(name);
+    give_name(*form, name);
     // Where it is not marked, no other file calls it.
     form->setComdat(nullptr);
     if (!is_safe(function))
@@ -298,15 +301,9 @@ void Instrumenter::write_aliases() {
   for (GlobalAlias& alias : module_.aliases()) {
     auto* const function = dyn_cast<Function>(alias.getAliasee()->stripPointerCasts());
     if (function == nullptr || !is_safe(*function) || !forms_.contains(function)) continue;
-    const std::string name = instrumented_name(alias.getName());
-    Function* const declared = module_.getFunction(name);
     auto* const form = GlobalAlias::create(alias.getValueType(), 0, alias.getLinkage(), "",
                                            forms_.lookup(function), &module_);
-    if (declared != nullptr) {
-      declared->replaceAllUsesWith(form);
-      declared->eraseFromParent();
-    }
-    form->setName(name);
+    give_name(*form, instrumented_name(alias.getName()));
     form->setVisibility(alias.getVisibility());
   }
 }

@@ -31,9 +31,10 @@ class Instrumenter {
   [[nodiscard]] bool is_safe(const llvm::Function& function) const {
     return safe_.contains(&function);
   }
-  /// What stands against it, in the function and in those that it calls.
-  [[nodiscard]] std::vector<Problem> problems_of(llvm::Function& function) const;
-  /// The function's instrumented form, and those that it needs. REQUIRES: problems_of() is empty.
+  /// What stands against it, in the function and in those that it calls, as far as no earlier call
+  /// has looked at them.
+  [[nodiscard]] std::vector<Problem> new_problems_of(llvm::Function& function);
+  /// The function's instrumented form, and those that it needs. REQUIRES: no problem was found.
   llvm::Function* form_of(llvm::Function& function);
   /// Names the forms of marked functions by all names that these have (constructors have two).
   void write_aliases();
@@ -60,6 +61,7 @@ class Instrumenter {
 
   llvm::Module& module_;
   llvm::DenseSet<const llvm::Function*> safe_;
+  llvm::DenseSet<const llvm::Function*> looked_at_;
   llvm::DenseMap<llvm::Function*, llvm::Function*> forms_;
   std::vector<std::pair<llvm::Function*, llvm::Function*>> in_order_;  // of forms_
   std::vector<llvm::Function*> unwritten_;  // forms that are still copies

@@ -122,13 +122,12 @@ void Instrumenter::look_at(Instruction& one, std::vector<Problem>& problems,
     problems.push_back({&one, "a computed goto", "use a switch"});
 }
 
-std::vector<Problem> Instrumenter::problems_of(Function& function) const {
+std::vector<Problem> Instrumenter::new_problems_of(Function& function) {
   std::vector<Problem> problems;
   SmallVector<Function*> left = {&function};
-  DenseSet<Function*> seen = {&function};
   while (!left.empty()) {
     Function* const one = left.pop_back_val();
-    SmallVector<Function*> called;
+    if (!looked_at_.insert(one).second) continue;
     if (one->isVarArg() || one->callsFunctionThatReturnsTwice())
       problems.push_back({&one->getEntryBlock().front(),
                           "the function " + name_of(*one) +
@@ -136,9 +135,7 @@ std::vector<Problem> Instrumenter::problems_of(Function& function) const {
                               "or returns twice",
                           "call it outside of the block"});
     for (BasicBlock& block : *one)
-      for (Instruction& i : block) look_at(i, problems, called);
-    for (Function* const f : called)
-      if (seen.insert(f).second) left.push_back(f);
+      for (Instruction& i : block) look_at(i, problems, left);
   }
   return problems;
 }

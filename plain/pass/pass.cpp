@@ -34,7 +34,7 @@ class Blocks : public PassInfoMixin<Blocks> {
     const std::vector<CallBase*> blocks = blocks_of(module);
     bool failed = false, any = false;
     const auto form_of = [&](Function& function) -> Function* {
-      const std::vector<Problem> problems = instrumenter.problems_of(function);
+      const std::vector<Problem> problems = instrumenter.new_problems_of(function);
       for (const Problem& problem : problems) report(problem);
       failed = failed || !problems.empty();
       if (failed) return nullptr;

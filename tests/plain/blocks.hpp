@@ -6,9 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cctype>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "perdure/engine/dynamic_engine.hpp"
@@ -82,6 +84,38 @@ inline std::uint64_t sum_of(PlainPool<Root>& pool) {
     for (const Node* n = r.top; n != nullptr; n = n->next) sum += n->value;
   });
   return sum;
+}
+
+/// Three threads move what is on the accounts, each time by transfer(i, from, to, done), which also
+/// counts itself in `done`; their sum is the same in all blocks.
+template <class Transfer>
+void expect_isolated(PlainPool<Root>& pool, const Transfer& transfer) {
+  pool.atomically([](Root& r) {
+    for (std::uint64_t& a : r.accounts) a = 100;
+  });
+  constexpr int threads = 3, each = 400;
+  std::atomic<bool> wrong{false};
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t)
+    workers.emplace_back([&, t] {
+      std::uint64_t x = static_cast<std::uint64_t>(t) * 7919 + 1;
+      std::uint64_t done = 0;
+      for (int i = 0; i < each; ++i) {
+        x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+        transfer(i, (x >> 33) % 64, (x >> 40) % 64, done);
+        if (i % 16 == 0) {
+          std::uint64_t sum = 0;
+          pool.atomically([&](Root& r) {
+            sum = 0;
+            for (const std::uint64_t a : r.accounts) sum += a;
+          });
+          if (sum != 6400) wrong = true;
+        }
+      }
+      if (done != each) wrong = true;
+    });
+  for (auto& w : workers) w.join();
+  EXPECT_FALSE(wrong);
 }
 
 inline std::string name_of_instance(const ::testing::TestParamInfo<std::string>& of) {

@@ -3,10 +3,7 @@
 // __transaction_atomic blocks, which begin and commit by themselves, on every engine.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdlib>
-#include <thread>
-#include <vector>
 
 #include "tests/plain/blocks.hpp"
 
@@ -98,48 +95,25 @@ TEST_P(OwnBlocks, AreOnThePoolThatWasChosen) {
   EXPECT_EQ(sum_of(pool), 6U);
 }
 
+// Some in atomically(), which has other ways to begin and to run again.
 TEST_P(OwnBlocks, OfSeveralThreadsAreIsolated) {
   if (GetParam().ends_with("none")) return;  // whose caller isolates
   PlainPool<Root> pool(scratch.path(), options());
-  pool.atomically([](Root& r) {
-    for (std::uint64_t& a : r.accounts) a = 100;
-  });
-  constexpr int threads = 3, each = 400;
-  std::atomic<bool> wrong{false};
-  std::vector<std::thread> workers;
-  for (int t = 0; t < threads; ++t)
-    workers.emplace_back([&, t] {
-      Root& root = pool.root();
-      std::uint64_t x = static_cast<std::uint64_t>(t) * 7919 + 1;
-      std::uint64_t done = 0;
-      for (int i = 0; i < each; ++i) {
-        x = x * 6364136223846793005ULL + 1442695040888963407ULL;
-        const std::size_t from = (x >> 33) % 64, to = (x >> 40) % 64;
-        if (i % 2 == 0)
-          pool.atomically([&](Root& r) {
-            r.accounts[from] -= 1;
-            r.accounts[to] += 1;
-            ++done;  // a repetition restores it
-          });
-        else
-          __transaction_atomic {
-            root.accounts[from] -= 1;
-            root.accounts[to] += 1;
-            ++done;
-          }
-        if (i % 16 == 0) {
-          std::uint64_t sum = 0;
-          pool.atomically([&](Root& r) {
-            sum = 0;
-            for (const std::uint64_t a : r.accounts) sum += a;
-          });
-          if (sum != 6400) wrong = true;
-        }
+  Root& root = pool.root();
+  expect_isolated(pool, [&](int i, std::size_t from, std::size_t to, std::uint64_t& done) {
+    if (i % 2 == 0)
+      pool.atomically([&](Root& r) {
+        r.accounts[from] -= 1;
+        r.accounts[to] += 1;
+        ++done;
+      });
+    else
+      __transaction_atomic {
+        root.accounts[from] -= 1;
+        root.accounts[to] += 1;
+        ++done;
       }
-      if (done != each) wrong = true;
-    });
-  for (auto& w : workers) w.join();
-  EXPECT_FALSE(wrong);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, OwnBlocks, ::testing::ValuesIn(engines()), name_of_instance);

@@ -483,7 +483,8 @@ class Pass(Programs):
         self.assertEqual((0, "ok aborted 1 1 5\n", ""), self.run_it())
 
     def test_a_function_behind_a_pointer_that_is_not_marked(self):
-        self.built(ALL.replace("PERDURE_TRANSACTION_SAFE static void add_one", "static void add_one"))
+        marked = "PERDURE_TRANSACTION_SAFE static void add_one"
+        self.built(ALL.replace(marked, "static void add_one"))
         self.linked(self.path("program.o"))
         status, _, said = self.run_it()
         self.assertEqual(-6, status)

@@ -632,10 +632,10 @@ TEST(Primary, ACopyAndATrimWaitForTheLog) {
     for (int i = 0; i < 20; ++i) two.program.step(pool);
   }
   const auto store = backup::open_folder(folder, false).value();
-  two.shared->deaf = 3;
+  two.shared->silences = 3;
   const auto made = make_copy(*store, two.shared, copy);
   EXPECT_TRUE(made.ok()) << made.status().message();
-  two.shared->deaf = 3;
+  two.shared->silences = 3;
   const auto trimmed = trim_log(*store, two.shared);
   EXPECT_TRUE(trimmed.ok()) << trimmed.status().message();
   std::filesystem::remove(copy);

@@ -35,7 +35,7 @@ class SharedLog final : public LogService {
     return answer;
   }
   Result<std::vector<Message>> read(std::uint64_t from, std::uint64_t bytes) override {
-    if (off || deaf.fetch_sub(1) > 0) return gone();
+    if (silent()) return gone();
     const std::lock_guard lock(*mutex_);
     return log_->read(from, bytes);
   }
@@ -45,7 +45,7 @@ class SharedLog final : public LogService {
     return log_->ends();
   }
   Status trim(std::uint64_t below) override {
-    if (off || deaf.fetch_sub(1) > 0) return gone();
+    if (silent()) return gone();
     const std::lock_guard lock(*mutex_);
     return log_->trim(below);
   }
@@ -69,11 +69,12 @@ class SharedLog final : public LogService {
   std::atomic<bool> throws{false};                     ///< the next append does, when it is done
   std::atomic<bool> off{false};                        ///< nothing is answered, and nothing arrives
   std::atomic<bool> unanswered{false};                 ///< the next append has no answer
-  std::atomic<int> deaf{0};                            ///< nor have so many reads and trims
+  std::atomic<int> silences{0};                        ///< the next n reads and trims have none
   std::function<void(std::uint64_t sequence)> before;  ///< called before a message is appended
   std::function<void(std::uint64_t sequence)> after;   ///< called when one was
 
  private:
+  bool silent() { return off || silences.fetch_sub(1) > 0; }
   [[nodiscard]] Status gone() const {
     return failure(Code::io, log_->name(), "a log that is switched off", {}, {});
   }
