@@ -17,6 +17,7 @@
 #include "perdure/replication/logs.hpp"
 #include "tests/nats/server.hpp"
 #include "tests/pool/pool_test.hpp"
+#include "tests/support/comes.hpp"
 
 namespace perdure::nats::test {
 namespace {
@@ -64,14 +65,20 @@ TEST(NatsPool, WhatAQuorumHasOutlivesAServerAndThePrimary) {
   const std::string copy = scratch.path("copy");
   // The servers choose other leaders meanwhile.
   auto opened = replication::open_named_log(log, false);
-  for (int i = 0; i < 60 && opened.code() == Code::io; ++i) {
-    std::this_thread::sleep_for(500ms);
-    opened = replication::open_named_log(log, false);
-  }
+  perdure::test::comes(
+      [&] {
+        return opened.code() != Code::io ||
+               (opened = replication::open_named_log(log, false)).code() != Code::io;
+      },
+      120s);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   auto made = replication::make_copy(*store, *opened, copy);
-  for (int i = 0; i < 60 && made.code() == Code::io; ++i)
-    made = replication::make_copy(*store, *opened, copy);
+  perdure::test::comes(
+      [&] {
+        return made.code() != Code::io ||
+               (made = replication::make_copy(*store, *opened, copy)).code() != Code::io;
+      },
+      120s);
   ASSERT_TRUE(made.ok()) << made.status().message();
   {
     auto pool = Pool<Root>::open(copy, options);
