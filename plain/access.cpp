@@ -25,7 +25,7 @@ void write_pool(void* to, const void* from, std::size_t n) noexcept {
   if (__builtin_expect(!of_objects(to, n), 0))
     leave_invalid("a store to an address of the pool that is no object's",
                   "one in its root, or in a block that was allocated");
-  if (__builtin_expect(state.view, 0)) leave_view();
+  if (__builtin_expect(state.mode.view, 0)) leave_view();
   guarded([&] { tx(*state.transaction).write_bytes(to, from, n); });
 }
 

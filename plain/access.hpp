@@ -23,7 +23,7 @@ namespace perdure::plain {
 [[gnu::noinline]] void save_memory(const void* at, std::size_t n) noexcept;
 
 [[gnu::always_inline]] inline void load(void* to, const void* from, std::size_t n) noexcept {
-  if (__builtin_expect(state.direct, 1) || !state.in_pool(from))
+  if (__builtin_expect(state.mode.direct, 1) || !state.in_pool(from))
     std::memcpy(to, from, n);
   else
     read_pool(to, from, n);
@@ -31,7 +31,7 @@ namespace perdure::plain {
 
 [[gnu::always_inline]] inline void store(void* to, const void* from, std::size_t n) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(to);
-  if (n == 8 && (at & 7) == 0 && state.of_objects(to, 8) && !state.view) {
+  if (n == 8 && (at & 7) == 0 && state.of_objects(to, 8) && !state.mode.view) {
     std::uint64_t word;
     std::memcpy(&word, from, 8);
     guarded([&] {

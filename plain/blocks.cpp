@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // How blocks begin, end and run again (thread.hpp), and the calls of the ABI for that.
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -34,21 +36,26 @@ struct Holder {
   }
 };
 
-void enter(const Binding* binding, engine::DynamicTransaction& transaction) {
-  state.first = binding->first();
+// Mostly the pool and the transaction are those of the last block.
+void enter(const Binding* binding, engine::DynamicTransaction& transaction, bool owned) {
+  if (state.first != binding->first() || state.objects != binding->objects()) {
+    state.first = binding->first();
+    state.objects = binding->objects();
+  }
+  if (state.transaction != &transaction) state.transaction = &transaction;
   state.bytes = binding->bytes();
-  state.objects = binding->objects();
   state.limit = binding->data_bytes();
-  state.transaction = &transaction;
-  state.direct = transaction.direct();
-  state.view = transaction.in_view();
+  const auto mode = std::bit_cast<std::uint64_t>(Mode{.direct = transaction.direct(),
+                                                      .owned = owned,
+                                                      .view = transaction.in_view(),
+                                                      .depth = owned ? 0U : 1U});
+  std::memcpy(&state.mode, &mode, sizeof mode);  // one store
 }
 
 void leave_pool() noexcept {
   state.bytes = 0;
   state.limit = 0;
-  state.direct = true;
-  state.transaction = nullptr;
+  state.mode = outside;
 }
 
 engine::DynamicEngine::Transaction& own_transaction() {
@@ -57,6 +64,7 @@ engine::DynamicEngine::Transaction& own_transaction() {
 
 // A call may run a block, which has calls of its own.
 void call_all(std::vector<Thread::Call>& of) noexcept {
+  if (of.empty()) return;
   const std::vector<Thread::Call> calls = std::exchange(of, {});
   for (const Thread::Call& call : calls) call.f(call.arg);
 }
@@ -100,7 +108,6 @@ engine::DynamicEngine::Transaction& roll_back_pool() {
 
 void end_block(Thread& thread) noexcept {
   leave_pool();
-  state.depth = 0;
   thread.binding = nullptr;
 }
 
@@ -171,8 +178,7 @@ std::uint32_t begin(Thread& thread, std::uint32_t action) noexcept {
                           "run it there by perdure::PlainPool::atomically()"));
     transaction.begin(thread.update);
     begin_exceptions(thread);
-    enter(thread.binding, transaction);
-    state.depth = 1;
+    enter(thread.binding, transaction, false);
     ++thread.runs;
     return action;
   } catch (...) {
@@ -235,7 +241,7 @@ void leave_view() noexcept { leave(std::make_exception_ptr(HasToUpdate{})); }
 void leave(std::exception_ptr why) noexcept {
   if (!state.inside()) die("a failure outside of one", "");
   Thread& thread = *state.thread;
-  if (state.owned) {
+  if (state.mode.owned) {
     thread.failure = std::move(why);
     // The jump leaves frames that a program with AddressSanitizer has poisoned.
     if (__asan_handle_no_return != nullptr) __asan_handle_no_return();
@@ -260,32 +266,23 @@ struct Run {
 };
 
 struct LeavesPool {
-  ~LeavesPool() {
-    leave_pool();
-    state.owned = false;
-    state.depth = 0;
-  }
+  ~LeavesPool() { leave_pool(); }
 };
 
 [[gnu::noinline]] void run_attempt(engine::DynamicTransaction& transaction, void* arg) {
   const Run& r = *static_cast<const Run*>(arg);
-  const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  Thread& thread = r.thread;
   // Of an attempt whose commit found a conflict.
   // mutant: plain-undoes-before-an-attempt
-  if (r.thread.has_work()) undo(r.thread, stack, false);
-  r.thread.attempt_stack = stack;
-  begin_exceptions(r.thread);
+  if (thread.has_work())
+    undo(thread, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), false);
+  begin_exceptions(thread);
   const LeavesPool leaves;
-  enter(r.thread.binding, transaction);
-  state.owned = true;
+  enter(thread.binding, transaction, true);
   // No object of these frames has a destructor that the jump leaves out: barriers are called by the
   // program's code, whose objects an attempt leaves as a power cut does.
-  if (perdure_plain_save(&r.thread.attempt) == 0) {
-    r.body(r.arg);
-    return;
-  }
-  Thread& thread = static_cast<const Run*>(arg)->thread;
-  undo(thread, thread.attempt_stack, false);
+  if (perdure_plain_attempt(&thread.attempt, r.body, r.arg) == 0) return;
+  undo(thread, thread.attempt.stack, false);
   std::rethrow_exception(std::exchange(thread.failure, nullptr));
 }
 
@@ -304,7 +301,6 @@ void run(const std::shared_ptr<Binding>& binding, Durability durability, void (*
     throw error(failure(Code::closed, binding->path(), "a block on a pool that is closed"));
   Thread& thread = state.thread != nullptr ? *state.thread : this_thread();
   thread.binding = binding.get();
-  thread.runs = 0;
   Run one{thread, body, arg};
   try {
     const std::uint64_t id = binding->engine().run(true, durability, &run_attempt, &one);
@@ -318,7 +314,7 @@ void run(const std::shared_ptr<Binding>& binding, Durability durability, void (*
     // (REFUSED-1).
     if (engine::DynamicEngine::Transaction& outer = binding->engine().transaction(); outer.inside())
       outer.keep_refusal();
-    undo(thread, thread.attempt_stack, true);
+    undo(thread, thread.attempt.stack, true);
     thread.binding = nullptr;
     throw;
   }
@@ -349,7 +345,7 @@ std::uint32_t perdure_plain_begin(std::uint32_t properties, const perdure::plain
                "a relaxed block that makes calls which no transaction can undo is none: make it "
                "__transaction_atomic, and make those calls outside of it");
   if (state.inside()) {
-    ++state.depth;
+    ++state.mode.depth;
     return plain::run_instrumented | plain::save_live;
   }
   perdure::Status failed;
@@ -375,8 +371,8 @@ std::uint32_t perdure_plain_begin(std::uint32_t properties, const perdure::plain
 
 void _ITM_commitTransaction() {
   namespace plain = perdure::plain;
-  if (state.depth > 1 || state.owned) {
-    --state.depth;
+  if (state.mode.depth > 1 || state.mode.owned) {
+    --state.mode.depth;
     return;
   }
   Thread& thread = *state.thread;
@@ -392,8 +388,8 @@ void _ITM_commitTransaction() {
 // An exception passes on out of the block. In an owned one, engine::run() rolls back.
 void _ITM_commitTransactionEH(void*) {
   namespace plain = perdure::plain;
-  if (state.depth > 1 || state.owned) {
-    --state.depth;
+  if (state.mode.depth > 1 || state.mode.owned) {
+    --state.mode.depth;
     return;
   }
   Thread& thread = *state.thread;
@@ -407,10 +403,10 @@ void _ITM_abortTransaction(int reason) {
   namespace plain = perdure::plain;
   constexpr int by_user = 1, outermost = 16;
   if ((reason & by_user) == 0) plain::die("an abort that the program did not ask for", "");
-  if (state.owned)
+  if (state.mode.owned)
     plain::leave_invalid("__transaction_cancel inside atomically()", "none",
                          "throw an exception instead: it rolls back and passes on");
-  if (state.depth > 1 && (reason & outermost) == 0)
+  if (state.mode.depth > 1 && (reason & outermost) == 0)
     plain::die("__transaction_cancel in a block inside another one",
                "a block can't be undone alone: cancel the outer one, by "
                "__transaction_cancel [[outer]]");
@@ -429,7 +425,8 @@ void _ITM_changeTransactionMode(int) {
 
 int _ITM_inTransaction() { return state.inside() ? 1 : 0; }
 std::uint32_t _ITM_getTransactionId() {
-  return state.inside() ? static_cast<std::uint32_t>(state.thread->runs) + 1 : 1;
+  if (!state.inside()) return 1;
+  return state.mode.owned ? 2 : static_cast<std::uint32_t>(state.thread->runs) + 1;
 }
 void _ITM_addUserCommitAction(void (*f)(void*), std::uint32_t, void* arg) {
   if (!state.inside()) return f(arg);

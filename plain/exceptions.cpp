@@ -27,11 +27,6 @@ struct CxaException {
   void *action, *data, *landing_pad, *adjusted;
   unsigned char unwind[32];
 };
-struct CxaGlobals {
-  CxaException* caught;
-  unsigned uncaught;
-};
-CxaGlobals* __cxa_get_globals() noexcept;
 // NOLINTEND(bugprone-reserved-identifier)
 }
 
@@ -48,8 +43,8 @@ void forget_object(Thread& thread, const void* object) noexcept {
 
 }  // namespace
 
-void begin_exceptions(Thread& thread) noexcept {
-  const ::CxaGlobals& globals = *::__cxa_get_globals();
+void note_exceptions(Thread& thread) noexcept {
+  const ::CxaGlobals& globals = *thread.exceptions;
   thread.caught_before = globals.caught;
   thread.handlers_before = globals.caught != nullptr ? globals.caught->handlers : 0;
   thread.uncaught_before = globals.uncaught;
@@ -74,12 +69,6 @@ void free_exceptions(Thread& thread) noexcept {
   globals.uncaught = thread.uncaught_before;
   for (const Thread::Fresh& f : thread.fresh)
     if (f.held) ::operator delete(reinterpret_cast<void*>(f.range.from));
-}
-
-void forget_exceptions(Thread& thread) noexcept {
-  thread.fresh.clear();
-  thread.in_flight.clear();
-  thread.unthrown.clear();
 }
 
 }  // namespace perdure::plain

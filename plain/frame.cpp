@@ -7,8 +7,11 @@
 #error "perdure::plain knows the registers of x86-64 only"
 #endif
 
+using perdure::plain::Mode;
 using perdure::plain::State;
-static_assert(offsetof(State, owned) == 41 && offsetof(State, depth) == 44, "below");
+static_assert(offsetof(State, mode) == 40 && offsetof(Mode, owned) == 1 &&
+                  offsetof(Mode, depth) == 4,
+              "below");
 
 // _ITM_beginTransaction(properties, ...) saves a Frame on its stack and calls
 // perdure_plain_begin(properties, frame), which copies it. On entry the stack pointer is at the
@@ -21,7 +24,8 @@ static_assert(offsetof(State, owned) == 41 && offsetof(State, depth) == 44, "bel
 // _ITM_beginTransaction. Without one, rdsspq does nothing and leaves 0.
 //
 // perdure_plain_registers fills the Frame at FRAME; %rax has the caller's stack pointer, %r11 the
-// return address. It leaves the shadow stack's pointer in %rax.
+// return address. It leaves the shadow stack's pointer in %rax. Without a shadow stack, the Frame
+// keeps the 0 that it was made with.
 asm(R"(
   .text
   .macro perdure_plain_registers FRAME
@@ -35,7 +39,10 @@ asm(R"(
   movq %r11, 56(\FRAME)
   xorl %eax, %eax
   rdsspq %rax
+  testq %rax, %rax
+  je 2f
   movq %rax, 64(\FRAME)
+2:
   .endm
 
   .globl _ITM_beginTransaction
@@ -56,6 +63,7 @@ _ITM_beginTransaction:
   movq (%rsp), %r11
   subq $88, %rsp
   .cfi_adjust_cfa_offset 88
+  movq $0, 64(%rsp)
   perdure_plain_registers %rsp
   movq %rsp, %rsi
   call perdure_plain_begin
@@ -65,18 +73,24 @@ _ITM_beginTransaction:
   .cfi_endproc
   .size _ITM_beginTransaction, .-_ITM_beginTransaction
 
-  .globl perdure_plain_save
-  .type perdure_plain_save, @function
-perdure_plain_save:
+  .globl perdure_plain_attempt
+  .type perdure_plain_attempt, @function
+perdure_plain_attempt:
   .cfi_startproc
   endbr64
   leaq 8(%rsp), %rax
   movq (%rsp), %r11
   perdure_plain_registers %rdi
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  movq %rdx, %rdi
+  call *%rsi
+  addq $8, %rsp
+  .cfi_adjust_cfa_offset -8
   xorl %eax, %eax
   ret
   .cfi_endproc
-  .size perdure_plain_save, .-perdure_plain_save
+  .size perdure_plain_attempt, .-perdure_plain_attempt
 
   .globl perdure_plain_resume
   .type perdure_plain_resume, @function

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Frame: the registers with which a function called _ITM_beginTransaction, so that its block can be
-// run again from there, or perdure_plain_save: what the psABI of x86-64 keeps over calls, the stack
-// pointer and the instruction behind the call. frame.cpp has the assembly.
-// Thread safety: a Frame belongs to its thread, and is valid until the function that it was saved
-// in returns.
+// run again from there, or perdure_plain_attempt: what the psABI of x86-64 keeps over calls, the
+// stack pointer and the instruction behind the call. frame.cpp has the assembly.
+// Thread safety: a Frame belongs to its thread, and is valid until that function returns.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +12,9 @@
 namespace perdure::plain {
 
 struct Frame {
-  std::uintptr_t stack;  ///< the stack pointer behind the call: what lies below it belongs to the
-                         ///< functions that the block has called
+  /// The stack pointer behind the call: what lies below it belongs to the functions that the block
+  /// has called.
+  std::uintptr_t stack;
   std::uintptr_t rbx, rbp, r12, r13, r14, r15;
   std::uintptr_t next;          ///< the instruction behind the call
   std::uintptr_t shadow_stack;  ///< its pointer (CET); 0: there is none
@@ -31,8 +31,9 @@ enum Action : std::uint32_t {
 };
 
 extern "C" {
-/// Saves the caller's frame and returns 0; returns once more for each perdure_plain_resume().
-[[gnu::returns_twice]] std::uint32_t perdure_plain_save(Frame* frame);
+/// Saves the caller's frame, which was zeros at first, and calls body(arg), which may throw.
+/// Returns 0, or the action of a perdure_plain_resume() with the frame.
+std::uint32_t perdure_plain_attempt(Frame* frame, void (*body)(void* arg), void* arg);
 /// Returns `action` from the call in which the frame was saved. No destructor of the frames in
 /// between runs.
 [[noreturn]] void perdure_plain_resume(std::uint32_t action, const Frame* frame);

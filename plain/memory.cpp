@@ -44,7 +44,7 @@ void* fill(void* to, int value, std::size_t n) noexcept {
 
 void* allocate(std::size_t n) noexcept {
   if (!state.inside()) return std::malloc(n);
-  if (state.view) leave_view();
+  if (state.mode.view) leave_view();
   return guarded([&] { return state.transaction->alloc(std::max<std::size_t>(n, 1)); });
 }
 
@@ -65,7 +65,7 @@ void* allocate_object(std::size_t n) noexcept {
 void release(void* block, void (*free)(void*)) noexcept {
   if (block == nullptr) return;
   if (state.in_pool(block)) {
-    if (state.view) leave_view();
+    if (state.mode.view) leave_view();
     guarded([&] { state.transaction->free(block); });
     return;
   }

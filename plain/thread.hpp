@@ -30,6 +30,18 @@
 #include "plain/frame.hpp"
 #include "plain/memory_undo.hpp"
 
+extern "C" {
+// What libstdc++ keeps of a thread's exceptions, by the Itanium ABI (exceptions.cpp).
+// NOLINTBEGIN(bugprone-reserved-identifier)
+struct CxaException;
+struct CxaGlobals {
+  CxaException* caught;  // the newest that has a handler
+  unsigned uncaught;     // how many are in flight
+};
+CxaGlobals* __cxa_get_globals() noexcept;
+// NOLINTEND(bugprone-reserved-identifier)
+}
+
 namespace perdure::plain {
 
 /// The cold part of a thread's state.
@@ -48,8 +60,7 @@ struct Thread {
   std::uint64_t runs = 0;
 
   // An owned block.
-  Frame attempt{};                   ///< run_attempt()'s
-  std::uintptr_t attempt_stack = 0;  ///< as Frame::stack
+  Frame attempt{};  ///< run_attempt()'s
   std::exception_ptr failure;
 
   struct Call {
@@ -66,11 +77,12 @@ struct Thread {
     bool held;
   };
   std::vector<Fresh> fresh;
-  std::vector<void*> unthrown;    ///< objects that are being made, one in another's making
-  std::vector<void*> in_flight;   ///< objects that were thrown, and are not caught yet
-  void* caught_before = nullptr;  ///< the newest exception that had a handler at its begin
-  int handlers_before = 0;        ///< and how many it had
-  unsigned uncaught_before = 0;   ///< how many were in flight then
+  std::vector<void*> unthrown;   ///< objects that are being made, one in another's making
+  std::vector<void*> in_flight;  ///< objects that were thrown, and are not caught yet
+  const ::CxaGlobals* const exceptions = ::__cxa_get_globals();
+  const void* caught_before = nullptr;  ///< the newest exception that had a handler at its begin
+  int handlers_before = 0;              ///< and how many it had
+  unsigned uncaught_before = 0;         ///< how many were in flight then
 
   /// Whether an attempt has left anything that its end has to see to.
   [[nodiscard]] bool has_work() const noexcept {
@@ -78,16 +90,25 @@ struct Thread {
   }
 };
 
-/// The hot part: a few words of thread-local memory.
+/// How the thread's loads and stores are made, in one word: so it is stored at once.
+struct alignas(8) Mode {
+  bool direct;  ///< every load may be plain; so they are outside of blocks
+  bool owned;
+  bool view;            ///< the transaction is one
+  std::uint32_t depth;  ///< of blocks; 0 in an owned one before its first
+};
+static_assert(sizeof(Mode) == 8);
+inline constexpr Mode outside{.direct = true, .owned = false, .view = false, .depth = 0};
+
+/// The hot part: a few words of thread-local memory. Behind a commit's fence each store takes room
+/// in the processor's store buffer, and the next block's loads wait when that is full: what begins
+/// and ends a block stores as little as it can.
 struct State {
   std::uintptr_t first = 0;              ///< of the pool that the block is on
   std::uint64_t bytes = 0;               ///< 0: outside of a block
   std::uint64_t objects = 0, limit = 0;  ///< its objects' range: objects(), data_bytes() or less
-  engine::DynamicTransaction* transaction = nullptr;
-  bool direct = true;  ///< every load may be plain; so they are outside of blocks
-  bool owned = false;
-  bool view = false;   ///< the transaction is one
-  unsigned depth = 0;  ///< of blocks; 0 in an owned one before its first
+  engine::DynamicTransaction* transaction = nullptr;  ///< outside of a block: of an earlier one
+  Mode mode = outside;
   Thread* thread = nullptr;
   bool thread_ends = false;
 
@@ -113,12 +134,21 @@ Thread& this_thread();
 [[noreturn]] void leave_invalid(const char* found, const char* expected, const char* advice = "");
 /// Begins the block, whose transaction is a view, again as an update.
 [[noreturn]] void leave_view() noexcept;
-/// Call this at an attempt's begin.
-void begin_exceptions(Thread& thread) noexcept;
+/// Notes the exceptions that there are at an attempt's begin.
+void note_exceptions(Thread& thread) noexcept;
+[[gnu::always_inline]] inline void begin_exceptions(Thread& thread) noexcept {
+  if (thread.exceptions->caught != nullptr || thread.caught_before != nullptr ||
+      thread.exceptions->uncaught != thread.uncaught_before)
+    note_exceptions(thread);
+}
 /// Frees the exceptions of an attempt that is left, and what they hold.
 void free_exceptions(Thread& thread) noexcept;
 /// Forgets them: what has passed on is its receiver's.
-void forget_exceptions(Thread& thread) noexcept;
+inline void forget_exceptions(Thread& thread) noexcept {
+  thread.fresh.clear();
+  thread.in_flight.clear();
+  thread.unthrown.clear();
+}
 /// Ends the process with a message: what is wrong can't be told in another way.
 [[noreturn]] void die(const char* found, const char* advice) noexcept;
 

@@ -246,7 +246,9 @@ TEST_P(Events, OfSeveralThreads) {
   const std::lock_guard lock(mutex);
   ASSERT_EQ(3 * each, seen.size());
   for (std::size_t i = 0; i < seen.size(); ++i) {
-    if (i > 0) ASSERT_LT(seen[i - 1].position, seen[i].position);
+    if (i > 0) {
+      ASSERT_LT(seen[i - 1].position, seen[i].position);
+    }
     const std::string& bytes = seen[i].bytes;  // the counter tells the order of the transactions
     ASSERT_EQ(std::to_string(i + 1), bytes.substr(bytes.rfind(':') + 1));
   }
