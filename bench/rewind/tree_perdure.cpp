@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The tree of bench/workloads/bplus_tree.hpp in a pool: REWIND in all its compositions, isolated by
-// its caller (one thread, as in the paper) or by the pool's lock, and Perdure's default engine for
-// comparison.
+// its caller (one thread, as in the paper), the pool's lock or transactional memory, and Perdure's
+// default engine for comparison.
 #include <chrono>
 #include <stdexcept>
 
@@ -82,7 +82,8 @@ class PerdureTree final : public Tree {
 
 std::unique_ptr<Tree> open_perdure_tree(const TreeSetting& setting) {
   std::unique_ptr<Tree> tree;
-  for_each_instance(perdure::engines<perdure::rewind, perdure::rewind_none, perdure::shadow>{},
+  for_each_instance(perdure::engines<perdure::rewind, perdure::rewind_stm, perdure::rewind_none,
+                                     perdure::shadow>{},
                     [&]<class Instance>(std::type_identity<Instance>) {
                       for (const auto& n : Instance::names) {
                         if (n.name != setting.system) continue;

@@ -75,11 +75,10 @@ class PoolHost : public HostDefaults {
   std::optional<Pool> pool_;
 };
 
-/// The registry's instances that are measured: REWIND's with the caller's isolation and with its
-/// own, and those of DudeTM's figures. It is a list of its own because the workload is compiled
-/// once for each instance.
-using Measured = perdure::engines<perdure::rewind_none, perdure::rewind, perdure::shadow,
-                                  perdure::dudetm_stm, perdure::volatile_stm>;
+/// The registry's instances that are measured: REWIND's with each isolation, and those of DudeTM's
+/// figures. It is a list of its own because the workload is compiled once for each instance.
+using Measured = perdure::engines<perdure::rewind_none, perdure::rewind, perdure::rewind_stm,
+                                  perdure::shadow, perdure::dudetm_stm, perdure::volatile_stm>;
 
 /// Calls f(std::type_identity<Instance>) for the instance of that registry name. Returns false if
 /// there is none.

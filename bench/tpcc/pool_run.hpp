@@ -34,9 +34,9 @@ Report run_pool(const Setup& setup, bool kill) {
     }
   });
   if (!found)
-    throw std::invalid_argument(
-        "found system '" + setup.system +
-        "', expected nvm, rewind-*, rewind-*/none, shadow, dudetm/stm or volatile/stm");
+    throw std::invalid_argument("found system '" + setup.system +
+                                "', expected nvm, rewind-*, rewind-*/stm, rewind-*/none, shadow, "
+                                "dudetm/stm or volatile/stm");
   return report;
 }
 

@@ -162,7 +162,8 @@ def beside_berkeley_findings(paper):
 
 def threads(bench):
     systems = {
-        "REWIND Batch": "rewind-1l-nfp-batch", "Berkeley DB": "berkeleydb", "shadow": "shadow"
+        "REWIND Batch": "rewind-1l-nfp-batch", "REWIND Batch, stm": "rewind-1l-nfp-batch/stm",
+        "Berkeley DB": "berkeleydb", "shadow": "shadow"
     }
     operations = 10_000 if bench.quick else 100_000
     counts = (1, 2, 4) if bench.quick else (1, 2, 4, 8)
@@ -175,7 +176,7 @@ def threads(bench):
 def threads_findings(points):
     most = max(p.x for p in points)
     grown = ", ".join(f"{name} {_times_x(points, name, most):.1f}"
-                      for name in ("REWIND Batch", "Berkeley DB", "shadow"))
+                      for name in dict.fromkeys(p.series for p in points))
     return [
         f"From one thread to {most:g}, each with as much to do, the time grows this many times: "
         f"{grown}.",
@@ -334,8 +335,8 @@ FIGURES = [
         "REWIND scales significantly better than the others after 3 threads.",
         "100,000 operations a thread (10,000 in a quick run), each a look-up or an insert/delete "
         "pair, two transactions; of a thread's 20 to 80 % are look-ups. "
-        "REWIND: a log a thread, the pool's one lock. Berkeley DB: updates under a mutex, "
-        "look-ups read uncommitted, as in the paper. shadow: Perdure's default engine. Where "
+        "REWIND: a log a thread, the pool's one lock, or transactional memory (stm). Berkeley DB: "
+        "updates under a mutex, look-ups read uncommitted, as in the paper. shadow: Perdure's default engine. Where "
         "there are more threads than processors they take turns.", "threads", "seconds",
         threads, threads_findings, systems=("shadow", )),
     Figure(

@@ -151,43 +151,55 @@ std::uint64_t AtomicAvlTree::below(std::uint64_t key) const noexcept {
 
 // --- an operation --------------------------------------------------------------------------------
 
-void AtomicAvlTree::log(const AriesRecord& record) noexcept {
+// Starts a record's line, and returns its place.
+std::uint64_t AtomicAvlTree::start(const AriesRecord& record) noexcept {
   const std::uint64_t at = arena_.take_line();
   AriesRecord sealed = record;
   sealed.seal(seed_, at);
   nvm_.start_line(at, sealed.words);
-  log_.append(at);
+  return at;
 }
 
 void AtomicAvlTree::carry_out() noexcept {
+  records_.clear();
   for (const Write& w : writes_) {
     AriesRecord r = AriesRecord::make(AriesType::update, ++lsn_, 0);
     r.words[3] = w.at;
     r.words[4] = nvm_.word(w.at);
     r.words[5] = nvm_.word_of(w.at, w.value);
-    log(r);
+    records_.push_back(start(r));
   }
   // mutant: aavlt-records-before-stores
-  log_.persist();  // AAVLT-1: the records before the first store
+  log_.append_all(records_);  // AAVLT-1: the records before the first store
   // mutant: aavlt-stores-before-end
   for (const Write& w : writes_) nvm_.start(w.at, w.value);
   // mutant: aavlt-stores-before-end-record
   // AAVLT-2: the started stores are durable with the record, before a pointer to it.
-  log(AriesRecord::make(AriesType::end, ++lsn_, 0));
+  const std::uint64_t end = start(AriesRecord::make(AriesType::end, ++lsn_, 0));
   // mutant: aavlt-stores-before-end-persist
-  log_.persist();
+  log_.append_all({&end, 1});
   clear();
 }
 
-// AAVLT-3: the records are removed in the order of the log, whose last record is END.
+// AAVLT-3: END, the log's last record, is removed when the removal of the others is durable. The
+// lines are given back behind all of it: a gap that is not durable leads to its record.
 void AtomicAvlTree::clear() noexcept {
-  // mutant: aavlt-end-removed-last
-  for (auto at = log_.first(); at && !nvm_.failed(); at = log_.first()) {
-    // After a failure of the medium nothing is removed.
-    const std::uint64_t record = log_.record(at);
-    log_.remove(at);
-    arena_.give_line(record);
+  records_.clear();
+  const PointerLog::At last = log_.last();
+  // After a failure of the medium nothing is removed.
+  for (auto at = log_.first(); at && !(at == last) && !nvm_.failed();) {
+    const auto here = at;
+    at = log_.next(at);
+    records_.push_back(log_.record(here));
+    log_.remove_soon(here);
   }
+  // mutant: aavlt-end-removed-last
+  log_.settle();
+  if (!last || nvm_.failed()) return;
+  records_.push_back(log_.record(last));
+  log_.remove(last);
+  if (nvm_.failed()) return;
+  for (const std::uint64_t record : records_) arena_.give_line(record);
 }
 
 // --- recovery ------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@
 // AAVLT-3 Of an operation's records END is removed last; without it each word is given its old
 // value, once or again.
 // Departures from the paper: an operation's log calls stand together before its stores, whatever
-// the version of the lower log (as section 3.3 does for Batch); a word is logged once per
+// the version of the lower log (as section 3.3 does for Batch), and share fences: one for the
+// records, one for their pointers, one for the removal of all but END. A word is logged once per
 // operation, so that undoing needs no CLRs.
 // Thread safety: none of its own; the log that uses it has a lock.
 #pragma once
@@ -35,6 +36,9 @@ class AtomicAvlTree {
                 std::uint64_t seed)
       : nvm_(nvm), arena_(arena), log_(log), root_(root), seed_(seed) {}
 
+  /// Returns how many words an operation on a tree of `size` records may change, and so log: a link
+  /// or a height in each node of a path, and in the nodes of the rotations along it.
+  [[nodiscard]] static std::uint64_t max_writes(std::uint64_t size) noexcept;
   /// Returns how many lines an operation on a tree of `size` records takes while it lasts: `each`
   /// for a record of its own, and one for a node.
   [[nodiscard]] static std::uint64_t lines_of_operation(std::uint64_t size,
@@ -49,7 +53,10 @@ class AtomicAvlTree {
 
   /// Allocates the memory that operations on a tree of up to `most` records need. Throws
   /// std::bad_alloc.
-  void prepare(std::uint64_t most) { writes_.reserve(max_writes(most)); }
+  void prepare(std::uint64_t most) {
+    writes_.reserve(max_writes(most));
+    records_.reserve(max_writes(most) + 1);
+  }
   /// Inserts a record. `key` is not in the tree.
   void insert(std::uint64_t key, std::uint64_t record) noexcept;
   /// Removes a record. `key` is in the tree.
@@ -80,10 +87,6 @@ class AtomicAvlTree {
   struct Write {
     std::uint64_t at, value;
   };
-  /// Returns how many words an operation may change: a link or a height in each node of a path, and
-  /// in the nodes of the rotations along it.
-  [[nodiscard]] static std::uint64_t max_writes(std::uint64_t size) noexcept;
-
   // The tree as the operation has changed it so far.
   [[nodiscard]] std::uint64_t get(std::uint64_t at) const noexcept;
   void set(std::uint64_t at, std::uint64_t value) noexcept;
@@ -96,7 +99,7 @@ class AtomicAvlTree {
   std::uint64_t balanced(std::uint64_t node) noexcept;
   std::uint64_t turned(std::uint64_t node, std::uint64_t up, std::uint64_t down) noexcept;
   void carry_out() noexcept;
-  void log(const AriesRecord& record) noexcept;
+  std::uint64_t start(const AriesRecord& record) noexcept;
   void clear() noexcept;
   [[nodiscard]] bool has(std::uint64_t word) const noexcept;
   template <class F>
@@ -114,6 +117,7 @@ class AtomicAvlTree {
   const std::uint64_t root_, seed_;
   std::uint64_t size_ = 0, lsn_ = 0, gone_ = 0;
   std::vector<Write> writes_;
+  std::vector<std::uint64_t> records_;  // of the operation, in the log or just removed
 };
 
 }  // namespace perdure::papers::rewind

@@ -4,6 +4,7 @@
 #include "papers/rewind/rewind_impl.hpp"
 #include "perdure/tm/global_lock.hpp"
 #include "perdure/tm/none.hpp"
+#include "perdure/tm/orec_tm.hpp"
 
 namespace perdure::papers::rewind {
 
@@ -26,8 +27,10 @@ Composition composition_of(std::string_view name) noexcept {
 }
 
 template class Rewind<tm::GlobalLock>;
+template class Rewind<tm::Stm>;
 template class Rewind<tm::None>;
 
 static_assert(Engine<Rewind<tm::GlobalLock>>);
+static_assert(Engine<Rewind<tm::Stm>>);
 
 }  // namespace perdure::papers::rewind

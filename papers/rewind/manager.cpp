@@ -217,11 +217,19 @@ Status Manager::clear(ManagedLog& log, const ManagedTransaction& tx) noexcept {
     for (auto c = l.last(); c && log.found.size() < tx.records; c = l.prior(c))
       if (c.record->transaction() == tx.id) log.found.push_back(c);
   }
-  // mutant: rewind-end-removed-last
-  for (std::size_t i = log.found.size(); i-- > 1;)
-    // mutant: rewind-removes-oldest-first
-    // Oldest first: of a block's ops the last counts, whenever a crash happens.
-    l.remove(log.found[i]);
+  // Removals share fences. A block's ALLOC is gone before its DELETE, which a transaction can only
+  // log later: of a block's ops the last counts, whenever a crash happens. The list, newest first,
+  // is sorted before any of its records may be stored over.
+  const auto first = log.found.begin() + 1;
+  const auto others = std::stable_partition(
+      first, log.found.end(), [](const auto& c) { return c.record->type() == AriesType::remove; });
+  for (auto c = log.found.end(); c != first;) {
+    l.remove_soon(*--c);
+    // mutant: rewind-removes-frees-last
+    if (c == others) l.settle();
+  }
+  // mutant: rewind-removals-before-end
+  l.settle();
   // REWIND-3. A rollback's END is removed. A commit's END stays, and that of the commit before is
   // removed: recovery learns the newest id from it.
   auto gone = log.found.front();

@@ -61,6 +61,10 @@ class NvmStore {
   /// The paper's non-temporal store of a value: durable when this returns.
   void synchronous(std::uint64_t offset, std::uint64_t value) noexcept {
     start(offset, value);
+    end_synchronous();
+  }
+  /// Waits for what was started, which counts as one synchronous store of several words.
+  void end_synchronous() noexcept {
     if (failed()) return;
     ++synchronous_;
     wait();

@@ -64,25 +64,52 @@ void BucketLog::drop(std::uint64_t bucket) noexcept {
   arena_.give_bucket(bucket);
 }
 
-void BucketLog::append(std::uint64_t record) noexcept {
+// Stores a pointer to the next cell, whose line is written back later. Returns false after a
+// failure of the medium: there may be no bucket.
+bool BucketLog::take_cell(std::uint64_t record) noexcept {
   if (left() == 0) {
     add_bucket();
-    if (nvm_.failed()) return;  // there may be no bucket
+    if (nvm_.failed()) return false;
   }
   const At at{list_.tail(), filled_++};
   ++in_use(at.node);
-  if (group_ == 1) {
-    // mutant: bucket-record-before-cell
-    nvm_.fence();  // PTRLOG-1
-    nvm_.synchronous(cell(at), as_written(record));
-    persistent_ = filled_;
-    return;
-  }
-  nvm_.store(cell(at), as_written(record));  // its line is written back once, with the group
+  nvm_.store(cell(at), as_written(record));
   const int me = base::thread_slot();
   of_others_ = pending() > 1 && (of_others_ || appender_ != me);
   appender_ = me;
+  return true;
+}
+
+void BucketLog::append(std::uint64_t record) noexcept {
+  if (group_ == 1) return append_all({&record, 1});
+  if (!take_cell(record)) return;
   if (pending() == group_ || filled_ == cells_) persist();
+}
+
+// Batch: the index makes the pointers count, and a full bucket's before another one is added.
+// Optimized: those of a full bucket are durable with the new bucket's lastTail, before it is in the
+// list; so a crash leaves cells empty in the tail only.
+void BucketLog::append_all(std::span<const std::uint64_t> records) noexcept {
+  if (group_ != 1) {
+    for (const std::uint64_t record : records) {
+      if (!take_cell(record)) return;
+      if (filled_ == cells_) persist();
+    }
+    return persist();
+  }
+  // mutant: bucket-record-before-cell
+  nvm_.fence();  // PTRLOG-1
+  const auto start_new_cells = [this] {
+    nvm_.start_again(cell({list_.tail(), persistent_}), pending() * 8);
+    persistent_ = filled_;
+  };
+  for (const std::uint64_t record : records) {
+    if (pending() != 0 && left() == 0) start_new_cells();
+    if (!take_cell(record)) return;
+  }
+  start_new_cells();
+  // mutant: bucket-cells-durable
+  nvm_.end_synchronous();
 }
 
 void BucketLog::persist() noexcept {
@@ -218,8 +245,13 @@ Status BucketLog::learn(std::uint64_t bucket) {
   }
   std::uint64_t used = 0;
   for (std::uint64_t c = 0; c < end; ++c) {
-    if (nvm_.word(cell({bucket, c})) == 0)
-      return broken("has an empty cell, number " + std::to_string(c) + ", before others");
+    if (nvm_.word(cell({bucket, c})) == 0) {
+      // PTRLOG-3: only the last append_all() can have left it.
+      if (!is_tail || group_ != 1 || end - c > at_once_)
+        return broken("has an empty cell, number " + std::to_string(c) + ", before others");
+      // mutant: bucket-hole-becomes-gap
+      nvm_.store(cell({bucket, c}), as_written(gap));
+    }
     // mutant: bucket-cell-check
     if (!nvm_.whole(cell({bucket, c})))
       return broken("has a damaged cell, number " + std::to_string(c));

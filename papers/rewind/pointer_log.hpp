@@ -14,7 +14,8 @@
 // PTRLOG-1 A record is durable before a pointer to it is.
 // PTRLOG-2 A cell is written once, then becomes a gap; a bucket's cells are zero (batch: its index
 // is) before the bucket is in the list.
-// PTRLOG-3 Pointers become durable in the order of append().
+// PTRLOG-3 Pointers become durable in the order of append(). Of those that append_all() was given a
+// crash may leave any: a cell that it left empty before others becomes a gap.
 // On the medium: values (papers/rewind/nvm.hpp) of links, index and cells. A cell that was never
 // written is a word of zeros. To a value in a cell 2 is added, a bit that no place and no gap has:
 // at least two of its bits are set, so no single flip turns a written cell into an empty one.
@@ -22,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "papers/names.hpp"
@@ -49,6 +51,12 @@ class PointerLog {
   [[nodiscard]] virtual bool fits(std::uint64_t n) const noexcept = 0;
   /// Appends a pointer: the record is durable and in the log; batch: when its group is.
   virtual void append(std::uint64_t record) noexcept = 0;
+  /// Appends the pointers of records, all of which were started: they are durable and in the log
+  /// when this returns. A crash before may leave any of them. Two fences, and those of new buckets
+  /// (simple: as so many appends).
+  virtual void append_all(std::span<const std::uint64_t> records) noexcept {
+    for (const std::uint64_t record : records) append(record);
+  }
   /// Batch: puts the group in the log now, full or not.
   virtual void persist() noexcept {}
   /// Returns how many of the newest pointers are not in the log yet.
@@ -106,10 +114,14 @@ class SimpleLog final : public PointerLog {
 class BucketLog final : public PointerLog {
  public:
   /// There are `cells` per bucket; `group` pointers are made durable together: 1 is the optimized
-  /// version.
+  /// version. `at_once`: the most that append_all() is given; 0: it is not called.
   BucketLog(NvmStore& nvm, LogArena& arena, std::uint64_t anchor, std::uint64_t cells,
-            std::uint64_t group)
-      : PointerLog(nvm, arena, anchor), cells_(cells), group_(group), in_use_(arena.buckets(), 0) {}
+            std::uint64_t group, std::uint64_t at_once = 0)
+      : PointerLog(nvm, arena, anchor),
+        cells_(cells),
+        group_(group),
+        at_once_(at_once),
+        in_use_(arena.buckets(), 0) {}
   static constexpr std::uint64_t bucket_bytes(std::uint64_t cells) noexcept {
     return first_cell + (cells * 8 + 63) / 64 * 64;
   }
@@ -118,6 +130,7 @@ class BucketLog final : public PointerLog {
     return free_buckets() * cells_ + left() >= n;
   }
   void append(std::uint64_t record) noexcept override;
+  void append_all(std::span<const std::uint64_t> records) noexcept override;
   void persist() noexcept override;
   [[nodiscard]] std::uint64_t pending() const noexcept override { return filled_ - persistent_; }
   void remove(At at) noexcept override;
@@ -162,10 +175,11 @@ class BucketLog final : public PointerLog {
     return in_use_[arena_.bucket_number(bucket)];
   }
   void add_bucket() noexcept;
+  [[nodiscard]] bool take_cell(std::uint64_t record) noexcept;
   void drop(std::uint64_t bucket) noexcept;
   Status learn(std::uint64_t bucket);
 
-  const std::uint64_t cells_, group_;
+  const std::uint64_t cells_, group_, at_once_;
   std::uint64_t filled_ = 0, persistent_ = 0;  // of the tail's cells: written; in the log
   // The last line of cells that remove_soon() has stored gaps to; 0: none.
   std::uint64_t unsettled_ = 0;

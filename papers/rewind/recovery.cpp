@@ -31,6 +31,48 @@ struct Xact {
   std::uint64_t missing = 0;  ///< 2 layers: the LSN of a record that is missing
 };
 
+/// A walk through the records of several logs, each of which is in the order of LSNs.
+class Walk {
+ public:
+  enum class Direction : std::uint8_t { forwards, backwards };
+  /// `which`: the logs' numbers.
+  Walk(Manager& manager, const std::vector<std::size_t>& which, Direction direction)
+      : direction_(direction) {
+    for (const std::size_t i : which) {
+      RewindLog& log = manager.log_of(i).log;
+      places_.push_back({&log, i, direction == Direction::forwards ? log.first() : log.last()});
+    }
+  }
+  /// Calls f(record, number of its log) for each record in the order of LSNs. What f appends to the
+  /// logs is not met on the way back.
+  template <class F>
+  void for_each(F&& f) {
+    for (;;) {
+      Place* next = nullptr;
+      for (Place& p : places_)
+        if (p.at && (next == nullptr || before(p, *next))) next = &p;
+      if (next == nullptr) return;
+      const RewindLog::Cursor here = next->at;
+      next->at = direction_ == Direction::forwards ? next->log->next(here) : next->log->prior(here);
+      f(*here.record, next->number);
+    }
+  }
+
+ private:
+  struct Place {
+    RewindLog* log;
+    std::size_t number;
+    RewindLog::Cursor at;
+  };
+  [[nodiscard]] bool before(const Place& a, const Place& b) const noexcept {
+    const std::uint64_t left = a.at.record->lsn(), right = b.at.record->lsn();
+    // mutant: rewind-lsn-order
+    return direction_ == Direction::forwards ? left < right : left > right;
+  }
+  const Direction direction_;
+  std::vector<Place> places_;
+};
+
 /// One recovery: the phases of section 4.5, each a function.
 class Recoverer {
  public:
@@ -44,8 +86,7 @@ class Recoverer {
         data_(file.medium(), file.header(), log::DataWriter::Use::recovery) {}
 
   Status run() {
-    if (Status s = read(); !s.ok()) return s;
-    if (Status s = analyse(); !s.ok()) return s;
+    if (Status s = rehearse(); !s.ok()) return s;
     if (Status s = recover_logs(); !s.ok()) return s;
     if (Status s = allocate(); !s.ok()) return s;
     redo();
@@ -58,28 +99,16 @@ class Recoverer {
   }
 
  private:
-  struct Seen {  // a copy, because the log changes
-    AriesRecord record;
-    std::size_t log = 0;
-  };
-
-  // Reads the logs' records, in the order of LSNs.
-  Status read() {
+  // Recovers the logs in a rehearsal, and analyses their records.
+  Status rehearse() {
     // mutant: rewind-recovery-rehearsal
     Manager rehearsal(file_, how_, Manager::Use::rehearsal);
     for (std::size_t i = 0; i < rehearsal.logs(); ++i) {
-      RewindLog& log = rehearsal.log_of(i).log;
-      auto there = log.recover();
+      auto there = rehearsal.log_of(i).log.recover();
       if (!there) return there.status();
-      if (!*there) continue;
-      log.for_each([&](const AriesRecord& r) { records_.push_back({r, i}); });
+      if (*there) logs_.push_back(i);
     }
-    // mutant: rewind-lsn-order
-    std::sort(records_.begin(), records_.end(),
-              [](const Seen& a, const Seen& b) { return a.record.lsn() < b.record.lsn(); });
-    report_.records = records_.size();
-    report_.bytes = records_.size() * AriesRecord::bytes;
-    return {};
+    return analyse(rehearsal);
   }
 
   // Does what the rehearsal has tried.
@@ -91,36 +120,45 @@ class Recoverer {
 
   // Makes the transaction table. All records are checked before the data region is changed
   // (LAW-10).
-  Status analyse() {
-    for (const auto& [r, log] : records_) {
-      manager_.go_on_from(r.lsn(), r.transaction());
-      if ((r.stores_word() && (r.address() % 8 != 0 || r.address() + 8 > medium_.data_bytes())) ||
-          (r.changes_heap() && !pool::possible(r.heap_op(), medium_.data_bytes(), header_)))
-        return failure(Code::corrupt, medium_.path(),
-                       "log record " + std::to_string(r.lsn()) +
-                           " names bytes or blocks that the pool does not have",
-                       "entries inside the data region", "restore a copy");
-      if (r.type() == AriesType::checkpoint) continue;
-      Xact& x = table_[r.transaction()];
-      x.log = log;
-      if (how_.layers == 2 && r.prior_lsn() != x.last_lsn)
-        x.missing = r.prior_lsn() != 0 ? r.prior_lsn() : r.lsn();
-      x.last_lsn = r.lsn();
-      if (r.type() == AriesType::update) ++x.updates;
-      if (r.type() == AriesType::clr) x.undone = std::min(x.undone, r.undo_lsn());
-      if (r.type() == AriesType::rollback) x.status = Xact::aborted;
-      if (r.type() != AriesType::end) continue;
-      x.status = Xact::finished;
-      x.commit_id = r.commit_id();
-      report_.last_id = std::max(report_.last_id, r.commit_id());
-      if (r.commit_id() != 0) ++report_.transactions;
-    }
+  Status analyse(Manager& rehearsal) {
+    Status damage;
+    Walk(rehearsal, logs_, Walk::Direction::forwards)
+        .for_each([&](const AriesRecord& r, std::size_t log) {
+          if (damage.ok()) damage = learn(r, log);
+        });
+    if (!damage.ok()) return damage;
+    report_.bytes = report_.records * AriesRecord::bytes;
     for (const auto& [id, x] : table_)
       if (x.missing != 0 && x.status != Xact::finished)
         return failure(Code::corrupt, medium_.path(),
                        "transaction " + std::to_string(id) + " has lost log record " +
                            std::to_string(x.missing),
                        "all records of what has not ended", "restore a copy");
+    return {};
+  }
+  Status learn(const AriesRecord& r, std::size_t log) {
+    ++report_.records;
+    manager_.go_on_from(r.lsn(), r.transaction());
+    if ((r.stores_word() && (r.address() % 8 != 0 || r.address() + 8 > medium_.data_bytes())) ||
+        (r.changes_heap() && !pool::possible(r.heap_op(), medium_.data_bytes(), header_)))
+      return failure(Code::corrupt, medium_.path(),
+                     "log record " + std::to_string(r.lsn()) +
+                         " names bytes or blocks that the pool does not have",
+                     "entries inside the data region", "restore a copy");
+    if (r.type() == AriesType::checkpoint) return {};
+    Xact& x = table_[r.transaction()];
+    x.log = log;
+    if (how_.layers == 2 && r.prior_lsn() != x.last_lsn)
+      x.missing = r.prior_lsn() != 0 ? r.prior_lsn() : r.lsn();
+    x.last_lsn = r.lsn();
+    if (r.type() == AriesType::update) ++x.updates;
+    if (r.type() == AriesType::clr) x.undone = std::min(x.undone, r.undo_lsn());
+    if (r.type() == AriesType::rollback) x.status = Xact::aborted;
+    if (r.type() != AriesType::end) return {};
+    x.status = Xact::finished;
+    x.commit_id = r.commit_id();
+    report_.last_id = std::max(report_.last_id, r.commit_id());
+    if (r.commit_id() != 0) ++report_.transactions;
     return {};
   }
   // ALLOC-1: allocates all that will be stored to, in the logs and in the data region, before any
@@ -133,10 +171,11 @@ class Recoverer {
     for (std::size_t i = 0; i < more.size(); ++i)
       if (Status s = manager_.log_of(i).log.extend(more[i]); !s.ok()) return s;
     pool::Targets targets(medium_, header_);
-    for (const auto& [r, log] : records_) {
-      if (r.stores_word()) targets.words(r.address(), 1);
-      if (r.changes_heap()) targets.block(r.heap_op());
-    }
+    Walk(manager_, logs_, Walk::Direction::forwards)
+        .for_each([&](const AriesRecord& r, std::size_t) {
+          if (r.stores_word()) targets.words(r.address(), 1);
+          if (r.changes_heap()) targets.block(r.heap_op());
+        });
     return targets.allocate();
   }
   // REWIND-4: the data region holds all of those, whatever remains of their records; REWIND-2: and
@@ -153,19 +192,20 @@ class Recoverer {
   // it had allocated may be part of other things by now, which the data region already holds.
   void redo() {
     std::unordered_map<std::uint64_t, std::vector<pool::HeapOp>> ops;
-    for (const auto& [r, log] : records_) {
-      if (r.type() == AriesType::checkpoint || covered(table_[r.transaction()])) continue;
-      const Xact& x = table_[r.transaction()];
-      // mutant: rewind-redo-without-force, rewind-redo-clrs
-      const bool redone = x.status == Xact::finished ? !how_.force : r.type() == AriesType::clr;
-      if (r.stores_word() && redone) data_.words(r.address(), &r.words[5], 1);
-      if (r.changes_heap()) ops[r.transaction()].push_back(r.heap_op());
-      if (r.type() != AriesType::end || r.commit_id() == 0) continue;
-      if (how_.force)
-        in_order_[r.commit_id()] = std::move(ops[r.transaction()]);
-      else
-        for (const auto& op : ops[r.transaction()]) pool::apply_op(data_, op, header_);
-    }
+    Walk(manager_, logs_, Walk::Direction::forwards)
+        .for_each([&](const AriesRecord& r, std::size_t) {
+          if (r.type() == AriesType::checkpoint || covered(table_[r.transaction()])) return;
+          const Xact& x = table_[r.transaction()];
+          // mutant: rewind-redo-without-force, rewind-redo-clrs
+          const bool redone = x.status == Xact::finished ? !how_.force : r.type() == AriesType::clr;
+          if (r.stores_word() && redone) data_.words(r.address(), &r.words[5], 1);
+          if (r.changes_heap()) ops[r.transaction()].push_back(r.heap_op());
+          if (r.type() != AriesType::end || r.commit_id() == 0) return;
+          if (how_.force)
+            in_order_[r.commit_id()] = std::move(ops[r.transaction()]);
+          else
+            for (const auto& op : ops[r.transaction()]) pool::apply_op(data_, op, header_);
+        });
     data_.flush();
   }
 
@@ -175,7 +215,7 @@ class Recoverer {
   ManagedTransaction& undoing(std::uint64_t id, Xact& x) {
     ManagedTransaction& tx = undoing_[id];
     if (tx.id == 0) {
-      manager_.take_up(manager_.log_of(x.log), tx, id, x.last_lsn, records_.size() + 2,
+      manager_.take_up(manager_.log_of(x.log), tx, id, x.last_lsn, report_.records + 2,
                        x.status == Xact::running);
       x.status = Xact::aborted;
     }
@@ -203,12 +243,12 @@ class Recoverer {
   // Algorithm 2. As printed it undoes an UPDATE where undoMap holds a CLR that is not newer. What
   // is meant, and done here, is to undo it where no CLR has undone it yet.
   void undo_in_one_scan() {
-    for (std::size_t i = records_.size(); i-- > 0;) {
-      const AriesRecord& r = records_[i].record;
-      if (r.type() == AriesType::checkpoint) continue;
-      Xact& x = table_[r.transaction()];
-      if (x.status != Xact::finished) undo(r.transaction(), x, r);
-    }
+    Walk(manager_, logs_, Walk::Direction::backwards)
+        .for_each([&](const AriesRecord& r, std::size_t) {
+          if (r.type() == AriesType::checkpoint) return;
+          Xact& x = table_[r.transaction()];
+          if (x.status != Xact::finished) undo(r.transaction(), x, r);
+        });
   }
   Status end_undone() {
     for (auto& [id, tx] : undoing_) {
@@ -235,7 +275,7 @@ class Recoverer {
   const Composition& how_;
   Recovery& report_;
   log::DataWriter data_;
-  std::vector<Seen> records_;
+  std::vector<std::size_t> logs_;  // the numbers of those that there are
   std::unordered_map<std::uint64_t, Xact> table_;
   std::map<std::uint64_t, std::vector<pool::HeapOp>> in_order_;
   std::unordered_map<std::uint64_t, ManagedTransaction> undoing_;

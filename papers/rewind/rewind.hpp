@@ -6,7 +6,7 @@
 //
 // A composition = {1, 2} layers x {force, no-force} x {Simple, Optimized, Batch}. One type serves
 // them all: the pool's header says which one the pool has. The paper leaves isolation to the caller
-// (section 4.7): the TM here is the pool's lock, or none.
+// (section 4.7): the TM here is the pool's lock, software transactional memory, or none.
 // Thread safety: any thread may call the engine; a Transaction belongs to its thread.
 #pragma once
 
@@ -37,12 +37,18 @@ namespace perdure::papers::rewind {
   name("rewind-2l-fp-batch"),  name("rewind-2l-fp-optimized"),  name("rewind-2l-fp-simple")
 #define PERDURE_SELF(text) InstanceName{text, text}
 #define PERDURE_NONE(text) InstanceName{text "/none", text}
+#define PERDURE_STM(text) InstanceName{text "/stm", text}
 // clang-format on
 inline constexpr std::array<InstanceName, 12> names = {PERDURE_REWIND(PERDURE_SELF)};
 inline constexpr std::array<InstanceName, 12> names_none = {PERDURE_REWIND(PERDURE_NONE)};
+// Of each layer, policy and version that groups records one: the TM is the same in all.
+inline constexpr std::array<InstanceName, 4> names_stm = {
+    PERDURE_STM("rewind-1l-nfp-batch"), PERDURE_STM("rewind-1l-fp-batch"),
+    PERDURE_STM("rewind-1l-nfp-optimized"), PERDURE_STM("rewind-2l-nfp-optimized")};
 #undef PERDURE_REWIND
 #undef PERDURE_SELF
 #undef PERDURE_NONE
+#undef PERDURE_STM
 
 /// Returns the composition that an instance's name, or a header's engine name, stands for.
 [[nodiscard]] Composition composition_of(std::string_view name) noexcept;

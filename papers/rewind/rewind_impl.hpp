@@ -172,7 +172,10 @@ template <class Tm>
 Status Rewind<Tm>::close() {
   Status s;
   if (!core_.file.read_only()) {
-    s = core_.state() != 0 ? core_.why() : checkpoint();
+    // The clean mark ends the logs' session: no record has to be removed.
+    s = core_.state() != 0 ? core_.why() : Status();
+    // mutant: rewind-close-flushes
+    if (s.ok() && !composition_.force) s = core_.medium.flush_all();  // REWIND-4
     if (s.ok()) s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));
   }
   core_.closed();

@@ -39,8 +39,9 @@ RewindLog::RewindLog(medium::Medium& medium, const RewindPlace& place, const Rew
   if (const std::uint64_t cells = cells_of(place.bytes, shape); cells == 0)
     pointers_ = std::make_unique<SimpleLog>(nvm_, arena_, control_);
   else
-    pointers_ = std::make_unique<BucketLog>(nvm_, arena_, control_, cells,
-                                            shape.version == LogVersion::batch ? shape.group : 1);
+    pointers_ = std::make_unique<BucketLog>(
+        nvm_, arena_, control_, cells, shape.version == LogVersion::batch ? shape.group : 1,
+        shape.layers == 2 ? AtomicAvlTree::max_writes(arena_.lines() / 2) : 0);
   if (shape.layers == 2)
     tree_ = std::make_unique<AtomicAvlTree>(nvm_, arena_, *pointers_, control_ + root_word, seed_);
   removed_.reserve(max_removed);

@@ -5,13 +5,14 @@ may take.
 
   instructions_test.py PROGRAM [--blocks PROGRAM] [--json]
 
-PROGRAM is the build's callgrind_transactions, and of --blocks its callgrind_blocks. Each kind of transaction is run with two counts: the
-difference, divided, is what one takes, with the loop around it and without what opening takes. The
-limits are GCC 12's counts at -O3, and 3 % for other processors' library functions. Each kind is
-counted with the engine compiled in, and with the engine that Pool<Root> has behind virtual calls:
-the difference is what a name for the transaction costs. For blocks of plain code, and beside them
-the same updates of the chosen engine, the stores are counted, too: the next transaction's loads
-wait behind a commit's fence when those stores fill the processor's store buffer.
+PROGRAM is the build's callgrind_transactions, and that of --blocks its callgrind_blocks. Each kind
+of transaction is run with two counts: the difference, divided, is what one takes, with the loop
+around it and without what opening takes. The limits are GCC 12's counts at -O3, and 3 % for other
+processors' library functions. Each kind is counted with the engine compiled in, and with the engine
+that Pool<Root> has behind virtual calls: the difference is what a name for the transaction costs.
+For blocks of plain code, and beside them the same updates of the chosen engine, the stores are
+counted, too: the next transaction's loads wait behind a commit's fence when those stores fill the
+processor's store buffer.
 Exit: 0 all within their limits, 1 not, 3 no valgrind.
 """
 import argparse
@@ -32,7 +33,8 @@ LIMITS = {
                "put": 784, "put-erase": 1558, "map-put": 1079},
     "blocks": {"update-1": 1105, "update-8": 2789},
 }
-STORES = {"chosen": {"update-1": 121, "update-8": 292}, "blocks": {"update-1": 195, "update-8": 461}}
+STORES = {"chosen": {"update-1": 121, "update-8": 292},
+          "blocks": {"update-1": 195, "update-8": 461}}
 
 
 def counted(program, folder, engine, kind, count):

@@ -50,4 +50,10 @@ MUTANTS = (
 )
 
 # (name, why it was removed)
-REMOVED = ()
+REMOVED = (
+    (
+        "a log's records are removed oldest first",
+        "their removals share a fence, and a crash leaves any of them: what has an order is a "
+        "block's ALLOC and DELETE, which have a mutant of their own",
+    ),
+)

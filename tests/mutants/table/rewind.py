@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Mutants of REWIND's transaction managers and of their recovery."""
 
-from operations import also_here, always, exchange, insert, instead, leave_out, never, succeed
+from operations import also_here, always, insert, instead, leave_out, never, succeed
 from .mutant import Mutant
 
 # REWIND's transaction managers and their recovery.
@@ -28,13 +28,18 @@ REWIND = (
         by="rewind",
     ),
     Mutant(
-        "a log's records are removed oldest first",
-        {"rewind-removes-oldest-first": exchange("i", "log.found.size() - i")},
+        "a block's DELETE is removed behind its ALLOC",
+        {"rewind-removes-frees-last": never()},
         by="rewind",
     ),
     Mutant(
         "END is removed last (force, REWIND-3)",
-        {"rewind-end-removed-last": insert("l.remove(log.found.front());")},
+        {"rewind-removals-before-end": leave_out()},
+        by="rewind",
+    ),
+    Mutant(
+        "the data region is written back before a close says so",
+        {"rewind-close-flushes": never()},
         by="rewind",
     ),
     Mutant("the newest END stays (force)", {"rewind-newest-end-kept": never()}, by="rewind"),
@@ -94,7 +99,7 @@ REWIND = (
     ),
     Mutant(
         "records of several logs in the order of LSNs",
-        {"rewind-lsn-order": leave_out()},
+        {"rewind-lsn-order": instead("false")},
         by="threads",
     ),
     Mutant("a log of this epoch only", {"rewind-log-epoch": always()}, by="rewind"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Mutants of REWIND's log structures: lists, buckets and the index."""
 
-from operations import also_here, always, exchange, instead, leave_out, never
+from operations import also_here, always, insert, instead, leave_out, never
 from .mutant import Mutant
 
 # REWIND's log structures: lists, buckets and the index.
@@ -51,6 +51,16 @@ LISTS = (
         by="pointer_log",
     ),
     Mutant(
+        "pointers durable when they are appended (optimized)",
+        {"bucket-cells-durable": leave_out()},
+        by="pointer_log",
+    ),
+    Mutant(
+        "a cell that a crash left empty becomes a gap (PTRLOG-3)",
+        {"bucket-hole-becomes-gap": leave_out()},
+        by="aavlt",
+    ),
+    Mutant(
         "a group before its index (batch, PTRLOG-1, PTRLOG-3)",
         {"bucket-group-before-index": leave_out()},
         by="pointer_log",
@@ -72,7 +82,11 @@ LISTS = (
     ),
     Mutant(
         "an index operation's records before its stores (AAVLT-1)",
-        {"aavlt-records-before-stores": leave_out()},
+        {
+            "aavlt-records-before-stores": insert(
+                "for (const Write& w : writes_) nvm_.start(w.at, w.value);"
+            )
+        },
         by="aavlt",
     ),
     Mutant(
@@ -86,7 +100,7 @@ LISTS = (
     ),
     Mutant(
         "an index operation's END last (AAVLT-3)",
-        {"aavlt-end-removed-last": exchange("log_.first()", "log_.last()", times=2)},
+        {"aavlt-end-removed-last": leave_out()},
         by="aavlt",
     ),
     Mutant(

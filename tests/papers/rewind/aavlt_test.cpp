@@ -15,12 +15,13 @@
 namespace perdure::test {
 namespace {
 
-constexpr std::uint64_t seed = 77;
+constexpr std::uint64_t seed = 77, most = 100;
 
 struct Rig : LogRig {
-  Rig(medium::Medium& medium, const Version& v)
-      : LogRig(medium, v, 24), tree(nvm, arena, *log, root, seed) {
-    tree.prepare(100);
+  Rig(medium::Medium& medium, const Version& v, std::uint64_t buckets = 24)
+      : LogRig(medium, v, buckets, papers::rewind::AtomicAvlTree::max_writes(most)),
+        tree(nvm, arena, *log, root, seed) {
+    tree.prepare(most);
   }
   /// Records by key, in order; here a key leads to a number.
   [[nodiscard]] std::vector<std::uint64_t> records() const {
@@ -70,6 +71,22 @@ TEST_P(AtomicAvlTrees, FindWhatIsInserted) {
       ASSERT_EQ("", again.log->recover().message());
       ASSERT_EQ("", again.tree.recover().message());
       ASSERT_EQ(rig.records(), again.records());
+    }
+  }
+}
+
+// One fence for an operation's records and one for their pointers, whatever their number; two for
+// END, one for the removal of the others, one for that of END.
+TEST(AtomicAvlTree, AnOperationCostsSixFences) {
+  for (const Version version : {Version{"optimized", 1000, 1}, Version{"batch", 1000, 8}}) {
+    auto medium = make_medium();
+    Rig rig(*medium, version, 1);
+    const auto fences = [&] { return rig.nvm.fences() + rig.nvm.synchronous_stores(); };
+    rig.insert(100);  // also makes the bucket
+    for (std::uint64_t key = 1; key <= 30; ++key) {
+      const std::uint64_t before = fences();
+      key % 3 == 0 ? rig.tree.remove(key - 1) : rig.insert(key);
+      EXPECT_EQ(6U, fences() - before) << version.name << " " << key;
     }
   }
 }

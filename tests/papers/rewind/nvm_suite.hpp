@@ -45,7 +45,9 @@ inline std::unique_ptr<medium::CrashMedium> make_medium() {
 
 /// An empty pointer log on a medium, or an existing one before its recovery.
 struct LogRig {
-  LogRig(medium::Medium& medium, const Version& v, std::uint64_t buckets = 8)
+  /// `at_once`: as BucketLog's.
+  LogRig(medium::Medium& medium, const Version& v, std::uint64_t buckets = 8,
+         std::uint64_t at_once = 0)
       : nvm(medium),
         arena(arena_begin, arena_bytes,
               v.cells == 0 ? 64 : papers::rewind::BucketLog::bucket_bytes(v.cells),
@@ -54,7 +56,8 @@ struct LogRig {
     if (v.cells == 0)
       log = std::make_unique<papers::rewind::SimpleLog>(nvm, arena, anchor);
     else
-      log = std::make_unique<papers::rewind::BucketLog>(nvm, arena, anchor, v.cells, v.group);
+      log = std::make_unique<papers::rewind::BucketLog>(nvm, arena, anchor, v.cells, v.group,
+                                                        at_once);
   }
   papers::rewind::NvmStore nvm;
   papers::rewind::LogArena arena;
