@@ -8,11 +8,13 @@
 //   Execution in Log (XIL)  The write set is the log: new values are stored there at once, and read
 //                           from there. Otherwise it is a private buffer, which the commit copies
 //                           to the log.
-//   log writes              Stores and flushes; MNE: past the cache, as far as lines are full.
+//   log writes              Stores and flushes; MNE: past the cache, as far as lines are full, or
+//                           all of it; BASE as it is drawn: in the order of TORN-6.
 //   data region             SYNC: flushed and fenced by each commit, which then notes that in the
-//                           log's control (`home`). ASYNC: by a thread (truncator.hpp). BULK
-//                           (Volatile Checkpoint with Bulk Persistence): everything at once
-//                           (flush_all), but only when the log is full.
+//                           log's control (`home`); or, `late`, when the log is full. ASYNC: by a
+//                           thread (truncator.hpp). BULK (Volatile Checkpoint with Bulk
+//                           Persistence): everything at once (flush_all), but only when the log is
+//                           full.
 // A Mode is one of these; one type serves all modes that have their write set in the same place.
 // The pool's header says which mode it has. commit(): one fence for the log, within the TM's
 // commit: nothing that the transaction has written is visible before.
@@ -20,7 +22,7 @@
 //   BPPM-1 The data region is stored to after the transaction is durable in its log, and before its
 //          locks are released.
 //   BPPM-2 A log's generation ends only when the data region durably holds all of its transactions
-//          and the checkpoint id X (SYNC: the log's `home`) says so. X covers the transactions of
+//          and the checkpoint id X (SYNC: the log's `home`, unless late) says so. X covers the transactions of
 //          all logs up to it; recovery skips those. Otherwise an older value, still in another
 //          thread's log, would overwrite a newer one whose log has been truncated.
 // The TM isolates.
@@ -49,28 +51,37 @@
 
 namespace perdure::papers::blurred {
 
-enum class Truncation : std::uint8_t { sync, async, bulk };
+/// When the data region is durable, and the log may be truncated. `late`: as sync, but a commit
+/// does not say so in the log's control.
+enum class Truncation : std::uint8_t { sync, late, async, bulk };
 
 /// What is chosen at run time; the type decides about Execution in Log.
 struct Mode {
   std::string_view name;  ///< as in the pool's header
-  bool streamed;          ///< the log is written past the cache
+  TornWriting log;
   Truncation truncation;
 };
-inline constexpr std::array<Mode, 6> modes = {{{"bppm", false, Truncation::bulk},
-                                               {"bppm-xil", false, Truncation::sync},
-                                               {"redo-vcbp", false, Truncation::bulk},
-                                               {"redo-mne-sync", true, Truncation::sync},
-                                               {"redo-mne-async", true, Truncation::async},
-                                               {"redo-base", false, Truncation::sync}}};
-inline constexpr std::array<InstanceName, 2> names_in_log = {
-    {{"bppm", "bppm"}, {"bppm-xil", "bppm-xil"}}};
+inline constexpr std::array<Mode, 9> modes = {
+    {{"bppm", TornWriting::flushed, Truncation::bulk},
+     {"bppm-xil", TornWriting::flushed, Truncation::sync},
+     {"bppm-xil-late", TornWriting::flushed, Truncation::late},
+     {"redo-vcbp", TornWriting::flushed, Truncation::bulk},
+     {"redo-mne-sync", TornWriting::filled, Truncation::sync},
+     {"redo-mne-async", TornWriting::filled, Truncation::async},
+     {"redo-mne-past", TornWriting::past, Truncation::sync},
+     {"redo-base-ordered", TornWriting::ordered, Truncation::sync},
+     {"redo-base", TornWriting::flushed, Truncation::sync}}};
+inline constexpr std::array<InstanceName, 3> names_in_log = {
+    {{"bppm", "bppm"}, {"bppm-xil", "bppm-xil"}, {"bppm-xil-late", "bppm-xil-late"}}};
 inline constexpr std::array<InstanceName, 2> names_in_log_none = {
     {{"bppm/none", "bppm"}, {"bppm-xil/none", "bppm-xil"}}};
-inline constexpr std::array<InstanceName, 4> names_private = {{{"redo-vcbp", "redo-vcbp"},
-                                                               {"redo-mne-sync", "redo-mne-sync"},
-                                                               {"redo-mne-async", "redo-mne-async"},
-                                                               {"redo-base", "redo-base"}}};
+inline constexpr std::array<InstanceName, 6> names_private = {
+    {{"redo-vcbp", "redo-vcbp"},
+     {"redo-mne-sync", "redo-mne-sync"},
+     {"redo-mne-async", "redo-mne-async"},
+     {"redo-mne-past", "redo-mne-past"},
+     {"redo-base", "redo-base"},
+     {"redo-base-ordered", "redo-base-ordered"}}};
 inline constexpr std::array<InstanceName, 4> names_private_none = {
     {{"redo-vcbp/none", "redo-vcbp"},
      {"redo-mne-sync/none", "redo-mne-sync"},

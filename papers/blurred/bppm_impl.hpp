@@ -18,7 +18,7 @@ Bppm<Tm, Writes>::Bppm(pool::OpenPool& file, const Config& config, const Recover
       mode_(mode_of(file.header())),
       bulk_(core_, file.header().checkpoint_id) {
   for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
-    TornLog& log = logs_.add(core_.medium, place_of(file.header(), i));
+    TornLog& log = logs_.add(core_.medium, place_of(file.header(), i), mode_.log);
     if (file.read_only()) continue;
     if (Status s = log.format(recovery.was_clean); !s.ok()) {
       core_.poison(s);
@@ -91,7 +91,7 @@ void Bppm<Tm, Writes>::Transaction::prepare() {
 // Makes the transaction durable: TORN-1, the one fence.
 template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::Transaction::persist(std::uint64_t id) {
-  if (!records_.empty()) log_->append_all(records_, engine_.mode_.streamed);
+  if (!records_.empty()) log_->append_all(records_);
   return log_->commit(id);
 }
 
@@ -101,7 +101,8 @@ Status Bppm<Tm, Writes>::Transaction::check_point(std::uint64_t id) {
   const Truncation how = engine_.mode_.truncation;
   medium::Medium& medium = core_.medium;
   const auto store = [&](std::uint64_t offset, std::uint64_t value) {
-    if (how == Truncation::sync) return data_writer_.words(offset, &value, 1);
+    if (how == Truncation::sync || how == Truncation::late)
+      return data_writer_.words(offset, &value, 1);
     // Volatile: flush_all or the truncator's thread writes it back.
     medium.store(medium.log_bytes() + offset, &value, 8);
     if (how == Truncation::async &&
@@ -122,10 +123,12 @@ Status Bppm<Tm, Writes>::Transaction::check_point(std::uint64_t id) {
   }
   switch (how) {
     case Truncation::sync:
+    case Truncation::late:
       // mutant: bppm-sync-flush
       data_writer_.flush();
       if (Status s = medium.fence(); !s.ok()) return s;  // BPPM-2: the data, before the log says so
-      return log_->note_data(id);
+      if (how == Truncation::sync) return log_->note_data(id);
+      break;
     case Truncation::async:
       data_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
       // The writer had to flush lines by itself: no other thread's fence covers them.
@@ -200,9 +203,9 @@ void Bppm<Tm, Writes>::wait_for_log_space(Transaction& transaction, LogSpace nee
 template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::checkpoint_up_to(std::uint64_t id) {
   if (truncator_) return truncator_->wait(id);
-  if (mode_.truncation != Truncation::bulk) return {};
-  return bulk_.checkpoint_up_to(id, tm_.domain,
-                                [this](std::uint64_t x) { return logs_[0].note_checkpoint_id(x); });
+  if (mode_.truncation == Truncation::sync) return {};
+  const auto note = [this](std::uint64_t x) { return logs_[0].note_checkpoint_id(x); };
+  return bulk_.checkpoint_up_to(id, tm_.domain, note, mode_.truncation == Truncation::bulk);
 }
 
 template <class Tm, class Writes>
@@ -235,7 +238,7 @@ Stats Bppm<Tm, Writes>::stats() {
   core_.fill(s);
   s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
   s.durable_id = this->durable_id();
-  const bool in_bulk = mode_.truncation == Truncation::bulk;
+  const bool in_bulk = mode_.truncation == Truncation::bulk || mode_.truncation == Truncation::late;
   s.checkpoint_id = truncator_ ? truncator_->checkpoint_id()
                     : in_bulk  ? bulk_.checkpoint_id()
                                : s.durable_id;

@@ -86,7 +86,8 @@ Status recover(pool::OpenPool& file, Recovery& report) {
   const pool::Header& header = file.header();
   medium::Medium& medium = file.medium();
 
-  const TornControl first = TornLog::control(medium, place_of(header, 0));
+  const bool ordered = mode_of(header).log == TornWriting::ordered;
+  const TornControl first = TornLog::control(medium, place_of(header, 0), ordered);
   if (!first.damage.ok()) return first.damage;
   // mutant: bppm-recovery-skips-covered
   const std::uint64_t x = std::max(header.checkpoint_id, first.x);
@@ -95,13 +96,22 @@ Status recover(pool::OpenPool& file, Recovery& report) {
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
     // Step 1: detection of uncommitted data blocks.
     const TornPlace place = place_of(header, i);
-    const TornControl control = TornLog::control(medium, place);
+    const TornControl control = TornLog::control(medium, place, ordered);
     if (!control.damage.ok()) return control.damage;
     if (!control.ours) continue;
     const std::uint64_t covered = std::max(x, control.home);  // BPPM-2
     report.last_id = std::max(report.last_id, covered);
     const TornScan scan = TornLog::scan(medium, place, covered);
     if (!scan.damage.ok()) return scan.damage;
+    // TORN-6: the tail of another generation says nothing of this one.
+    const std::uint64_t records = TornLog::records_of(place);
+    // mutant: torn-ordered-tail-check
+    if (control.tail / records == scan.generation && control.tail % records > scan.end)
+      return failure(Code::corrupt, medium.path(),
+                     "the log at log offset " + std::to_string(place.offset) + " ends at record " +
+                         std::to_string(scan.end),
+                     "its tail, record " + std::to_string(control.tail % records),
+                     "restore a copy");
     // mutant: bppm-log-rewritten
     TornLog::flush_scanned(medium, place, scan);
     for (const auto& t : scan.transactions)

@@ -23,7 +23,6 @@ TornRecord TornLog::commit_record(const TornSum& sum, std::uint64_t id, std::uin
 }
 
 void TornLog::fill(std::uint64_t first, std::uint64_t last, const TornRecord& record) noexcept {
-  constexpr std::uint64_t a_line = 64 / TornRecord::bytes;
   const TornRecord line[a_line] = {record, record, record, record};
   while (first < last) {
     if (first % a_line == 0 && last - first >= a_line) {
@@ -69,6 +68,9 @@ void TornLog::begin_generation() noexcept {
   // mutant: torn-generation-begin-flush
   flush(0, 1);
   tail_ = 1;
+  line_.fill(TornRecord::filler(!sense()));
+  line_[0] = record(0);
+  if (writing_ == TornWriting::ordered) start_word(tail_word, position(tail_));
   last_commit_ = position(0);
   last_id_ = 0;
   aborts_since_commit_ = aborts_in_generation_ = false;
@@ -98,10 +100,29 @@ Status TornLog::wipe() noexcept {
   return medium_.fence();  // TORN-5: before the header may say that the pool was closed
 }
 
-void TornLog::append_all(const std::vector<TornRecord>& records, bool streamed) noexcept {
+// Appends a record, which is durable after the line was streamed, and a fence.
+void TornLog::append_past(const TornRecord& record) noexcept {
+  line_[tail_ % a_line] = record;
+  if (++tail_ % a_line != 0) return;
+  medium_.stream(at(tail_ - a_line), line_.data(), 64);
+  line_.fill(TornRecord::filler(!sense()));
+}
+
+// Streams the line that the tail is in, if it has a record.
+void TornLog::stream_line() noexcept {
+  if (tail_ % a_line != 0) medium_.stream(at(tail_ / a_line * a_line), line_.data(), 64);
+}
+
+void TornLog::append_all(const std::vector<TornRecord>& records) noexcept {
+  if (writing_ == TornWriting::past) {
+    for (const TornRecord& r : records) {
+      sum_.add(r);
+      append_past(r);
+    }
+    return;
+  }
   std::size_t i = 0;
-  if (streamed) {
-    constexpr std::uint64_t a_line = 64 / TornRecord::bytes;
+  if (writing_ == TornWriting::filled) {
     while (i < records.size() && tail_ % a_line != 0) append(records[i++]);
     const std::size_t lines = (records.size() - i) / a_line;
     if (lines != 0) {
@@ -117,7 +138,20 @@ void TornLog::append_all(const std::vector<TornRecord>& records, bool streamed) 
 }
 
 Status TornLog::commit(std::uint64_t id) noexcept {
-  put(tail_, commit_record(sum_, id, position(tail_), last_commit_, sense()));
+  const TornRecord last = commit_record(sum_, id, position(tail_), last_commit_, sense());
+  if (writing_ == TornWriting::ordered) {
+    flush(run_, tail_);
+    // mutant: call torn-ordered-records-fence
+    if (Status s = medium_.fence(); !s.ok()) return s;  // TORN-6: the records, before the commit
+  }
+  if (writing_ == TornWriting::past) {
+    append_past(last);
+    stream_line();
+    streamed_first_ = run_;
+    streamed_last_ = tail_--;  // as for the others: the tail is the commit record's place
+  } else {
+    put(tail_, last);
+  }
   // mutant: torn-commit-flush-aborts
   if (aborts_since_commit_)
     for (std::uint64_t n = last_commit_ % records_ + 1; n < run_; ++n)
@@ -125,14 +159,16 @@ Status TornLog::commit(std::uint64_t id) noexcept {
   // mutant: torn-commit-flush-head
   flush(run_, streamed_first_);
   // mutant: torn-commit-flush-tail
-  flush(streamed_last_, tail_ + 1);
+  flush(writing_ == TornWriting::ordered ? tail_ : streamed_last_, tail_ + 1);
   committed_ = {run_, tail_};
   last_commit_ = position(tail_++);
   last_id_ = id;
   aborts_since_commit_ = false;
   begin_run();
   // TORN-1: before any thread sees what the transaction has written, and before it is acknowledged.
-  return medium_.fence();
+  if (Status s = medium_.fence(); !s.ok()) return s;
+  if (writing_ == TornWriting::ordered) return control_word(tail_word, position(tail_));
+  return {};
 }
 
 void TornLog::abort() noexcept {
@@ -184,7 +220,7 @@ Status broken(const medium::Medium& medium, const TornPlace& place, const std::s
 
 }  // namespace
 
-TornControl TornLog::control(const medium::Medium& medium, const TornPlace& place) {
+TornControl TornLog::control(const medium::Medium& medium, const TornPlace& place, bool ordered) {
   TornControl c;
   const auto word = [&](std::uint64_t at) {
     return *reinterpret_cast<const std::uint64_t*>(medium.at(place.offset + at));
@@ -203,10 +239,11 @@ TornControl TornLog::control(const medium::Medium& medium, const TornPlace& plac
   // mutant: torn-log-epoch
   c.ours = ControlWord::value(epoch) == place.epoch;
   if (!c.ours) return c;
-  if (!whole(data_word) || !whole(x_word))
+  if (!whole(data_word) || !whole(x_word) || (ordered && !whole(tail_word)))
     c.damage = broken(medium, place, "has damaged control words");
   c.home = ControlWord::value(word(data_word));
   c.x = ControlWord::value(word(x_word));
+  c.tail = ordered ? ControlWord::value(word(tail_word)) : 0;
   return c;
 }
 
@@ -234,12 +271,13 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place,
     // The next generation's beginning was being written: the data region holds all of the
     // generation before.
     s.end = 1;
+    s.generation = TornScan::between;
     if (!commits(1, false, covered).empty() || !commits(1, true, covered).empty())
       return damaged("has a damaged beginning");
     return s;
   }
   const bool sense = beginning.torn_meta();
-  const std::uint64_t generation = beginning.value() / records;
+  const std::uint64_t generation = s.generation = beginning.value() / records;
   if (sense != sense_of(generation) || beginning.value() != generation * records ||
       beginning.meta != abort_record(seed, generation * records, generation * records, sense).meta)
     return damaged("does not begin as a generation does");

@@ -16,10 +16,11 @@
 // it is. A position is generation x records + number. The next generation begins when the data
 // region durably holds all of the log and the checkpoint id X (below) says so, durably.
 //
-// On the medium: a line of control, then the records. Control has three words: the epoch whose log
+// On the medium: a line of control, then the records. Control has four words: the epoch whose log
 // it is (a log of another session does not count); `home`: the data region holds this log's
-// transactions up to this id; X: it holds those of all logs up to this id, in the first log. The
-// latter two are zero when a session begins. Words: log/control_word.hpp.
+// transactions up to this id; X: it holds those of all logs up to this id, in the first log; in an
+// ordered log the tail, the position behind the last commit record. `home` and X are zero when a
+// session begins. Words: log/control_word.hpp.
 // Crash invariants:
 //   TORN-1 A transaction's records, and the abort records before them, are durable when commit()
 //          returns: one fence.
@@ -30,11 +31,14 @@
 //          one to its metadata block. If the other order reaches the medium, a backpointer is not
 //          that of the last commit, or the checksum fails, and the block counts as a hole.
 //   TORN-5 All blocks are zero, durably, before the epoch is a session's, and after it was closed.
+//   TORN-6 In an ordered log a transaction's records are durable before its commit record may be,
+//          and that is before the tail leads over it.
 // In the first generation the log's bytes are allocated as the tail reaches them (extent.hpp);
 // before another generation all of them are. What is not allocated is zero (TORN-5).
 // Thread safety: none of its own.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <utility>
@@ -62,16 +66,26 @@ struct TornPlace {
   [[nodiscard]] std::uint64_t seed() const noexcept { return identity ^ base::mix(epoch); }
 };
 
+/// How a log is written.
+enum class TornWriting : std::uint8_t {
+  flushed,  ///< stores, flushed by the commit
+  filled,   ///< past the cache where records fill lines, the rest as above
+  past,     ///< all past the cache, as Mnemosyne's movnti does
+  ordered   ///< stores, flushed; the commit record behind a fence, then the tail
+};
+
 struct TornControl {
   bool ours = false;  ///< there is a log of this session
   Status damage;      ///< `corrupt` where no crash leaves what was found (LAW-10)
-  std::uint64_t home = 0, x = 0;
+  std::uint64_t home = 0, x = 0, tail = 0;
 };
 
 struct TornScan {
   Status damage;
-  std::uint64_t end = 0;      ///< the first record after the log's end
-  std::uint64_t aborted = 0;  ///< abort records that led over holes
+  static constexpr std::uint64_t between = ~std::uint64_t{0};
+  std::uint64_t generation = 0;  ///< `between`: its beginning is not written yet
+  std::uint64_t end = 0;         ///< the first record after the log's end
+  std::uint64_t aborted = 0;     ///< abort records that led over holes
   std::vector<TornTransaction> transactions;
 };
 
@@ -79,8 +93,13 @@ class TornLog {
  public:
   static constexpr std::uint64_t control_bytes = 64, reach = 64;
 
-  TornLog(medium::Medium& medium, const TornPlace& place) noexcept
-      : medium_(medium), place_(place), records_(records_of(place)), seed_(place.seed()) {
+  TornLog(medium::Medium& medium, const TornPlace& place,
+          TornWriting writing = TornWriting::flushed) noexcept
+      : medium_(medium),
+        place_(place),
+        writing_(writing),
+        records_(records_of(place)),
+        seed_(place.seed()) {
     extent_.configure(medium, place.offset, place.bytes);
   }
 
@@ -128,8 +147,8 @@ class TornLog {
     return tail_++;
   }
   /// Appends all of a transaction's records at once, for a transaction that keeps them elsewhere
-  /// until it commits. `streamed`: past the cache, as far as they fill lines.
-  void append_all(const std::vector<TornRecord>& records, bool streamed) noexcept;
+  /// until it commits. Only so can they be written past the cache.
+  void append_all(const std::vector<TornRecord>& records) noexcept;
   [[nodiscard]] const TornRecord& record(std::uint64_t number) const noexcept {
     return *reinterpret_cast<const TornRecord*>(medium_.at(at(number)));
   }
@@ -143,7 +162,7 @@ class TornLog {
   }
 
   /// TORN-1: durably makes the records that were appended since the last commit or abort a
-  /// committed transaction. It costs a flush and a fence.
+  /// committed transaction. It costs a flush and a fence; ordered: three of each.
   Status commit(std::uint64_t id) noexcept;
   /// Aborts the transaction of these records. It flushes nothing.
   void abort() noexcept;
@@ -156,8 +175,9 @@ class TornLog {
   /// this one, no transaction is in progress, prepare_all() has succeeded. It costs two fences.
   Status truncate() noexcept;
 
-  /// Reads the control after a crash.
-  static TornControl control(const medium::Medium& medium, const TornPlace& place);
+  /// Reads the control after a crash. `ordered`: of such a log.
+  static TornControl control(const medium::Medium& medium, const TornPlace& place,
+                             bool ordered = false);
   /// Scans a log of this session. `covered`: the data region is known to hold all transactions up
   /// to this id.
   static TornScan scan(const medium::Medium& medium, const TornPlace& place, std::uint64_t covered);
@@ -178,7 +198,8 @@ class TornLog {
   }
 
  private:
-  static constexpr std::uint64_t epoch_word = 0, data_word = 8, x_word = 16;
+  static constexpr std::uint64_t epoch_word = 0, data_word = 8, x_word = 16, tail_word = 24;
+  static constexpr std::uint64_t a_line = 64 / TornRecord::bytes;
   [[nodiscard]] static TornRecord commit_record(const TornSum& sum, std::uint64_t id,
                                                 std::uint64_t position, std::uint64_t last_commit,
                                                 bool sense) noexcept;
@@ -210,6 +231,8 @@ class TornLog {
   void start_word(std::uint64_t word, std::uint64_t value) noexcept;
   Status control_word(std::uint64_t word, std::uint64_t value) noexcept;
   void begin_generation() noexcept;
+  void append_past(const TornRecord& record) noexcept;
+  void stream_line() noexcept;
   void begin_run() noexcept {
     run_ = streamed_first_ = streamed_last_ = tail_;
     sum_ = TornSum(seed_, position(tail_));
@@ -218,6 +241,7 @@ class TornLog {
 
   medium::Medium& medium_;
   const TornPlace place_;
+  const TornWriting writing_;
   const std::uint64_t records_, seed_;
   LogExtent extent_;
   std::atomic<std::uint64_t> used_{1};
@@ -228,6 +252,9 @@ class TornLog {
   bool aborts_since_commit_ = false, aborts_in_generation_ = false;
   std::pair<std::uint64_t, std::uint64_t> committed_{0, 0};
   TornSum sum_{0, 0};
+  // `past`: the records of the line that the tail is in. It is written as a whole: a word that is
+  // stored again as it is can't be torn.
+  std::array<TornRecord, a_line> line_{};
 };
 
 }  // namespace perdure::papers::blurred

@@ -14,6 +14,11 @@ SYSTEMS = {
     "BPPM": "bppm", "NP": "volatile/stm"
 }
 MNE_ASYNC = "redo-mne-async"
+# As the paper draws and describes them: BASE with an ordered commit record and pointers, MNE's log
+# by movnti alone, XIL without a control word.
+AS_DRAWN = {
+    **SYSTEMS, "BASE": "redo-base-ordered", "MNE": "redo-mne-past", "BP(XIL)": "bppm-xil-late"
+}
 
 
 def named(*names):

@@ -57,6 +57,7 @@ CRITERIA = {
     "B-Fig7": _overall(CAUSE_UNKNOWN),
     "B-Fig7L": _overall(),
     "B-Fig7N": _overall(CAUSE_UNKNOWN),
+    "B-Fig7D": _overall(CAUSE_UNKNOWN),
     "B-Fig8H": Criterion((
         share("time that BPPM saves of BASE's, any number of threads, %", 40,
               less_time("BPPM", "BASE")),

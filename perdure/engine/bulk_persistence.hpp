@@ -22,9 +22,11 @@ class BulkPersistence {
 
   /// Takes a checkpoint: when it returns ok, the data region durably holds every transaction up to
   /// `id`, and the checkpoint id says so. `domain` is the TM's. `note_checkpoint_id(x)` makes the
-  /// checkpoint id x durable before it returns.
+  /// checkpoint id x durable before it returns. `flushes`: false where each commit has made the data
+  /// region durable before it ended.
   template <class Domain, class NoteX>
-  Status checkpoint_up_to(std::uint64_t id, const Domain& domain, NoteX&& note_checkpoint_id) {
+  Status checkpoint_up_to(std::uint64_t id, const Domain& domain, NoteX&& note_checkpoint_id,
+                          bool flushes = true) {
     const std::lock_guard lock(mutex_);
     while (checkpoint_id() < id) {
       if (core_.poisoned()) return core_.why();
@@ -34,8 +36,10 @@ class BulkPersistence {
         std::this_thread::yield();
         continue;
       }
-      // mutant: bulk-flush-before-id
-      if (Status s = core_.medium.flush_all(); !s.ok()) return s;
+      if (flushes) {
+        // mutant: bulk-flush-before-id
+        if (Status s = core_.medium.flush_all(); !s.ok()) return s;
+      }
       // mutant: bulk-id-before-truncation
       if (Status s = note_checkpoint_id(x); !s.ok()) return s;
       x_.store(x, std::memory_order_relaxed);

@@ -41,6 +41,10 @@ EXPLAINED = {
         "the first transaction's own fence makes it durable with its commit, and without it none of"
         " the lap's records count"
     ),
+    "torn-ordered-records-fence": (
+        "the paper's order, which is measured: a commit record whose records are not there is one"
+        " behind a hole, and does not count"
+    ),
     "torn-close-zero-fence": (
         "of a log that was closed only blocks in one torn bit's sense do harm, which no workload of"
         " the explorer's leaves; a mutant of the table stands for it"

@@ -87,6 +87,11 @@ BLURRED = (
         {"bulk-id-before-truncation": succeed()},
         by="bppm",
     ),
+    Mutant(
+        "a tail leads to a commit record that is there (TORN-6)",
+        {"torn-ordered-tail-check": never()},
+        by="bppm",
+    ),
     Mutant("home before X (BPPM-2)", {"bulk-flush-before-id": succeed()}, by="bppm"),
     Mutant("home's lines written back (SYNC)", {"bppm-sync-flush": leave_out()}, by="bppm"),
     Mutant(
