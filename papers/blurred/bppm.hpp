@@ -22,9 +22,9 @@
 //   BPPM-1 The data region is stored to after the transaction is durable in its log, and before its
 //          locks are released.
 //   BPPM-2 A log's generation ends only when the data region durably holds all of its transactions
-//          and the checkpoint id X (SYNC: the log's `home`, unless late) says so. X covers the transactions of
-//          all logs up to it; recovery skips those. Otherwise an older value, still in another
-//          thread's log, would overwrite a newer one whose log has been truncated.
+//          and the checkpoint id X (SYNC: the log's `home`, unless late) says so. X covers the
+//          transactions of all logs up to it; recovery skips those. Otherwise an older value, still
+//          in another thread's log, would overwrite a newer one whose log has been truncated.
 // The TM isolates.
 // Thread safety: any thread may call the engine; a Transaction belongs to its thread.
 #pragma once

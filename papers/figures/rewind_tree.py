@@ -336,9 +336,9 @@ FIGURES = [
         "100,000 operations a thread (10,000 in a quick run), each a look-up or an insert/delete "
         "pair, two transactions; of a thread's 20 to 80 % are look-ups. "
         "REWIND: a log a thread, the pool's one lock, or transactional memory (stm). Berkeley DB: "
-        "updates under a mutex, look-ups read uncommitted, as in the paper. shadow: Perdure's default engine. Where "
-        "there are more threads than processors they take turns.", "threads", "seconds",
-        threads, threads_findings, systems=("shadow", )),
+        "updates under a mutex, look-ups read uncommitted, as in the paper. shadow: Perdure's "
+        "default engine. Where there are more threads than processors they take turns.", "threads",
+        "seconds", threads, threads_findings, systems=("shadow", )),
     Figure(
         "R-Fig10", "B+-tree, the memory fence's latency",
         "Optimized 5x slower; groups of 8, 16 and 32 1.63x, 1.32x and 1.18x.",

@@ -86,8 +86,8 @@ TEST_P(Blurred, RefusesWhatNeverFits) {
 }
 
 // k words: one fence before the data region has any of them (ordered: the records', the commit
-// record's, the tail's); SYNC: two more, one for the data region and, unless it is late, one for the
-// log's control. 16 bytes per word, and 16 for the commit record.
+// record's, the tail's); SYNC: two more, one for the data region and, unless it is late, one for
+// the log's control. 16 bytes per word, and 16 for the commit record.
 TEST_P(Blurred, CostsWhatItShould) {
   auto made =
       std::make_unique<WatchMedium>(medium::RecordingMedium::make(small().medium()).value());
