@@ -43,7 +43,7 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Co
     const TornRecord& r = records[n];
     switch (r.kind()) {
       case TornKind::word:
-        if (r.address() % 8 != 0 || r.address() + 8 > data_bytes) return false;
+        if (!pool::possible_words(r.address(), 1, data_bytes, header)) return false;
         targets.words(r.address(), 1);
         break;
       case TornKind::alloc:

@@ -139,7 +139,7 @@ class Recoverer {
   Status learn(const AriesRecord& r, std::size_t log) {
     ++report_.records;
     manager_.go_on_from(r.lsn(), r.transaction());
-    if ((r.stores_word() && (r.address() % 8 != 0 || r.address() + 8 > medium_.data_bytes())) ||
+    if ((r.stores_word() && !pool::possible_words(r.address(), 1, medium_.data_bytes(), header_)) ||
         (r.changes_heap() && !pool::possible(r.heap_op(), medium_.data_bytes(), header_)))
       return failure(Code::corrupt, medium_.path(),
                      "log record " + std::to_string(r.lsn()) +

@@ -33,7 +33,7 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Cl
   return WrapLog::entries(
              medium, c.place, c.wrap,
              [&](std::uint64_t offset, std::uint64_t) {
-               all = all && offset + 8 <= data_bytes;
+               all = all && pool::possible_words(offset, 1, data_bytes, header);
                targets.words(offset, 1);
              },
              [&](const pool::HeapOp& op) {

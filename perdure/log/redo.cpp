@@ -33,7 +33,7 @@ DataWriter::DataWriter(medium::Medium& medium, const pool::Directory& directory,
 bool DataWriter::entry(const Entry& e) {
   switch (e.kind) {
     case EntryKind::words:
-      if (e.count == 0 || e.offset + e.count * 8 > medium_.data_bytes()) return false;
+      if (!pool::possible_words(e.offset, e.count, medium_.data_bytes(), directory_)) return false;
       words(e.offset, e.values, e.count);
       return true;
     case EntryKind::alloc:

@@ -49,12 +49,13 @@ class Redo::Part {
        unsigned threads, LineMasks* masks, std::uint64_t stores, ReplayedChecksums* sums)
       : data_(medium, directory, use, masks, sums),
         data_bytes_(medium.data_bytes()),
+        objects_(directory.first_chunk() * pool::chunk_bytes),
         me_(me),
         threads_(threads),
         buckets_(data_bytes_, stores, WordBuckets::max_blocks / threads) {}
 
-  /// Returns the index of a payload with an entry outside the data region, whose state is then
-  /// undefined, or no_strange.
+  /// Returns the index of a payload with an entry outside the data region, or over the heap's own
+  /// words, whose state is then undefined, or no_strange.
   std::size_t apply(std::span<const Payload> payloads) {
     return threads_ == 1 ? apply<true>(payloads) : apply<false>(payloads);
   }
@@ -88,7 +89,8 @@ class Redo::Part {
       }
       const std::uint64_t end = e.offset + e.count * 8;
       // mutant: redo-within-data-region
-      if (e.count == 0 || end > data_bytes_) {
+      if (e.count == 0 || end > data_bytes_ ||
+          (e.offset < objects_ && end > pool::directory_offset)) {  // pool::possible_words()
         good = false;
         return;
       }
@@ -122,7 +124,7 @@ class Redo::Part {
   }
 
   DataWriter data_;
-  const std::uint64_t data_bytes_;
+  const std::uint64_t data_bytes_, objects_;
   const unsigned me_, threads_;
   WordBuckets buckets_;
 };

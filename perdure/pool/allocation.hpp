@@ -45,6 +45,21 @@ Status allocate_frame(medium::Medium& medium, const Header& header);
 /// an opening for writing.
 Status allocate_used(medium::Medium& medium, const Header& header);
 
+/// Can an entry of a log name n words there? They lie in objects, or in the first page (format.hpp,
+/// late_catalog); the heap's own words are named by its ops. Recovery asks before it stores what a
+/// log says (LAW-10).
+[[nodiscard]] inline bool possible_words(std::uint64_t offset, std::uint64_t n,
+                                         std::uint64_t data_bytes,
+                                         const Directory& directory) noexcept {
+  if (offset % 8 != 0 || n == 0 || offset >= data_bytes || n > (data_bytes - offset) / 8)
+    return false;
+  const std::uint64_t end = offset + n * 8;
+  if (end <= directory_offset) return true;
+  for (std::uint64_t chunk = offset / chunk_bytes; chunk <= (end - 1) / chunk_bytes; ++chunk)
+    if (directory.holds_words(chunk)) return false;
+  return true;
+}
+
 /// The locations in the data region that recovery is about to store to: it names all of them first,
 /// then allocates them.
 class Targets {

@@ -10,6 +10,7 @@
 #include "perdure/engine/shadow/publish_checkpoint.hpp"
 #include "perdure/engine/show_stats.hpp"
 #include "perdure/log/redo.hpp"
+#include "perdure/pool/allocation.hpp"
 #include "perdure/pool/catalog.hpp"
 #include "perdure/pool/copy.hpp"
 #include "perdure/pool/features.hpp"
@@ -167,7 +168,7 @@ Status Replica::look_at(const backup::Entries& entries, bool& changes_catalog) c
     bool possible = false;
     switch (e.kind) {
       case log::EntryKind::words:
-        possible = e.count != 0 && e.offset < bytes && e.count * 8 <= bytes - e.offset;
+        possible = pool::possible_words(e.offset, e.count, bytes, directory);
         // mutant: replica-sees-catalog
         changes_catalog =
             changes_catalog || (has_catalog && e.offset < h.root_offset + sizeof(pool::Catalog) &&

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "perdure/engine/dynamic_engine.hpp"
@@ -29,15 +30,16 @@ struct Base {
   crash::Arena::Geometry geometry;
   std::unique_ptr<crash::Image> image;
   std::unique_ptr<crash::Arena> arena;
+  std::string_view family;
   Status (*recover)(pool::OpenPool&, engine::Recovery&) = nullptr;
 };
 
-inline Base make_base(const char* engine, bool like_a_file, std::uint64_t steps,
-                      std::uint64_t seed) {
+inline Base make_base(std::string_view engine, bool like_a_file, std::uint64_t steps,
+                      std::uint64_t seed, std::uint64_t ring_bytes = 8192) {
   const engine::EngineInfo& entry = *engine::find_instance(engine);
   crashtest::Plan plan;
   plan.like_a_file = like_a_file;
-  plan.ring_bytes = like_a_file ? 1 << 18 : 8192;
+  plan.ring_bytes = like_a_file ? 1 << 18 : ring_bytes;
   plan.seed = seed;
   conformance::Churn::shape(plan);
   auto made = medium::CrashMedium::make(crashtest::detail::medium_of(plan)).value();
@@ -60,6 +62,7 @@ inline Base make_base(const char* engine, bool like_a_file, std::uint64_t steps,
   }
   crash::Persistency pending(*base.image);
   for (const auto& event : trace.events) pending.apply(trace, event);
+  base.family = entry.family;
   base.recover = entry.recover;
   return base;
 }
@@ -95,27 +98,34 @@ class Patched {
   const crash::Image& image_;
 };
 
+/// The header at `at`, as it was patched.
+inline pool::Header header_of(const Patched& p, std::uint64_t at) {
+  std::vector<std::uint64_t> words(sizeof(pool::Header) / 8);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = p.word(at / 8 + i);
+  pool::Header h;
+  std::memcpy(&h, words.data(), sizeof h);
+  return h;
+}
+
 inline void mend_headers(Patched& p) {
   for (const std::uint64_t at : {pool::header_a, pool::header_b}) {
-    std::vector<std::uint64_t> words(sizeof(pool::Header) / 8);
-    for (std::size_t i = 0; i < words.size(); ++i) words[i] = p.word(at / 8 + i);
-    pool::Header h;
-    std::memcpy(&h, words.data(), sizeof h);
+    const pool::Header h = header_of(p, at);
     p.set(at / 8 + offsetof(pool::Header, checksum) / 8, pool::header_checksum(h));
   }
+}
+
+/// Whether the rings that a header names lie in the log.
+inline bool has_rings(const pool::Header& h, const crash::Arena::Geometry& g) {
+  return h.log_bytes == g.log_bytes && h.ring_count != 0 && h.ring_count <= pool::max_rings &&
+         h.ring_bytes >= g.append_unit &&
+         h.ring_bytes <= (g.log_bytes - pool::first_ring) / h.ring_count;
 }
 
 /// Every record of the first ring whose header's length leaves it inside the ring gets the correct
 /// checksum.
 inline void mend_records(Patched& p, const crash::Arena::Geometry& g) {
-  pool::Header h;
-  std::vector<std::uint64_t> words(sizeof h / 8);
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = p.word(pool::header_a / 8 + i);
-  std::memcpy(&h, words.data(), sizeof h);
-  if (h.log_bytes != g.log_bytes || h.ring_count == 0 || h.ring_count > pool::max_rings ||
-      h.ring_bytes < g.append_unit ||
-      h.ring_bytes > (g.log_bytes - pool::first_ring) / h.ring_count)
-    return;
+  const pool::Header h = header_of(p, pool::header_a);
+  if (!has_rings(h, g)) return;
   const std::uint64_t ring = pool::ring_offset(h, 0) / 8, length = h.ring_bytes / 8,
                       unit = g.append_unit / 8;
   std::uint64_t position = h.ring_head[0] / 8 / unit * unit;
@@ -131,11 +141,13 @@ inline void mend_records(Patched& p, const crash::Arena::Geometry& g) {
   }
 }
 
-/// `data`: the base, what to correct, then places and values. The only correct outcome is that it
-/// returns.
-inline void open_mutated(const std::uint8_t* data, std::size_t size) {
+/// `data`: the base among `all`, what to correct, then places and values. `mend_log(patched, base)`
+/// corrects the log's checksums. The only correct outcome is that it returns.
+template <class MendLog>
+void open_mutated(std::vector<Base>& all, const std::uint8_t* data, std::size_t size,
+                  MendLog&& mend_log) {
   if (size < 2) return;
-  Base& base = bases()[data[0] % bases().size()];
+  Base& base = all[data[0] % all.size()];
   const std::uint8_t how = data[1];
   Patched patched(*base.image);
   const std::uint64_t words = (base.geometry.log_bytes + base.image->data_bytes()) / 8;
@@ -153,7 +165,7 @@ inline void open_mutated(const std::uint8_t* data, std::size_t size) {
     if (place % 4 == 2) at = base.geometry.log_bytes / 8 + pool::directory_offset / 8 + within % 16;
     patched.set(at, (how & 4) != 0 ? patched.word(at) ^ value : value);
   }
-  if ((how & 2) != 0) mend_records(patched, base.geometry);
+  if ((how & 2) != 0) mend_log(patched, base);
   if ((how & 1) != 0) mend_headers(patched);
   base.arena->load(*base.image, patched.changed);
   pool::OpenFile open;
@@ -168,6 +180,11 @@ inline void open_mutated(const std::uint8_t* data, std::size_t size) {
   if (!base.recover(**file, report).ok()) return;
   if (!(*file)->start_session(pool::ViewPolicy::none).ok()) return;
   (void)pool::audit_heap(base.arena->data(), (*file)->header());
+}
+/// On the pools of bases().
+inline void open_mutated(const std::uint8_t* data, std::size_t size) {
+  open_mutated(bases(), data, size,
+               [](Patched& patched, const Base& base) { mend_records(patched, base.geometry); });
 }
 
 }  // namespace perdure::fuzz

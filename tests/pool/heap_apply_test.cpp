@@ -9,6 +9,7 @@
 #include <span>
 
 #include "perdure/log/redo.hpp"
+#include "perdure/pool/allocation.hpp"
 #include "pool_test.hpp"
 
 namespace perdure::pool {
@@ -27,6 +28,26 @@ std::uint64_t word_at(const Image& image, std::uint64_t offset) {
 }
 ChunkWord chunk_word(const Image& image, std::uint64_t chunk) {
   return {word_at(image, Directory(max_data).word(chunk))};
+}
+
+// LAW-10: what a log may name as words. The fuzzer found a record of REWIND that named a directory
+// word, in a hole of the file.
+TEST(HeapApply, WordsOfALogLieInObjectsOrInTheFirstPage) {
+  const std::uint64_t bytes = 2 * MiB, last = ~std::uint64_t{7};
+  const Directory small(max_data), raised(max_data, 2 * max_data);
+  for (const Directory& directory : {small, raised}) {
+    EXPECT_TRUE(possible_words(late_catalog, 1, bytes, directory));
+    EXPECT_TRUE(possible_words(objects, 512, bytes, directory));
+    EXPECT_TRUE(possible_words(bytes - 8, 1, bytes, directory));
+    for (const std::uint64_t at : {directory_offset, objects - 8, bytes - 4, bytes, last})
+      EXPECT_FALSE(possible_words(at, 1, bytes, directory)) << at;
+    EXPECT_FALSE(possible_words(objects, 0, bytes, directory));
+    EXPECT_FALSE(possible_words(objects - 8, 2, bytes, directory));
+    EXPECT_FALSE(possible_words(bytes - 8, 2, bytes, directory));
+    EXPECT_FALSE(possible_words(objects, last / 8, bytes, directory));
+  }
+  const std::uint64_t second = raised.word(chunks);  // where the raised part's words begin
+  EXPECT_FALSE(possible_words(second, 1, 2 * max_data, raised));
 }
 
 TEST(HeapApply, MakesSetsClears) {

@@ -58,8 +58,8 @@ Status Undo<Tm>::recover(pool::OpenPool& file, Recovery& report) {
     bool good = true;
     const bool walked = each(r, [&](const log::Entry& e) {
       good = good && (r.kind() == log::RecordKind::undo
-                          ? e.kind == log::EntryKind::before && e.count != 0 &&
-                                e.offset + e.count * 8 <= medium.data_bytes()
+                          ? e.kind == log::EntryKind::before &&
+                                pool::possible_words(e.offset, e.count, medium.data_bytes(), header)
                           : (e.kind == log::EntryKind::alloc || e.kind == log::EntryKind::free) &&
                                 pool::possible(e.heap_op(), medium.data_bytes(), header));
     });
