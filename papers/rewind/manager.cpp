@@ -226,7 +226,7 @@ Status Manager::clear(ManagedLog& log, const ManagedTransaction& tx) noexcept {
   for (auto c = log.found.end(); c != first;) {
     l.remove_soon(*--c);
     // mutant: rewind-removes-frees-last
-    if (c == others) l.settle();
+    if (c == others && c != first) l.settle();
   }
   // mutant: rewind-removals-before-end
   l.settle();
