@@ -49,7 +49,7 @@ void enter(const Binding* binding, engine::DynamicTransaction& transaction, bool
                                                       .owned = owned,
                                                       .view = transaction.in_view(),
                                                       .depth = owned ? 0U : 1U});
-  std::memcpy(&state.mode, &mode, sizeof mode);  // one store
+  std::memcpy(static_cast<void*>(&state.mode), &mode, sizeof mode);  // one store
 }
 
 void leave_pool() noexcept {
@@ -261,6 +261,7 @@ namespace {
 
 struct Run {
   Thread& thread;
+  Binding* binding;
   void (*body)(void*);
   void* arg;
 };
@@ -274,8 +275,10 @@ struct LeavesPool {
   Thread& thread = r.thread;
   // Of an attempt whose commit found a conflict.
   // mutant: plain-undoes-before-an-attempt
-  if (thread.has_work())
+  if (thread.has_work()) {
     undo(thread, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), false);
+    thread.binding = r.binding;  // an action of the program may have run a block
+  }
   begin_exceptions(thread);
   const LeavesPool leaves;
   enter(thread.binding, transaction, true);
@@ -301,7 +304,7 @@ void run(const std::shared_ptr<Binding>& binding, Durability durability, void (*
     throw error(failure(Code::closed, binding->path(), "a block on a pool that is closed"));
   Thread& thread = state.thread != nullptr ? *state.thread : this_thread();
   thread.binding = binding.get();
-  Run one{thread, body, arg};
+  Run one{thread, binding.get(), body, arg};
   try {
     const std::uint64_t id = binding->engine().run(true, durability, &run_attempt, &one);
     // The update may run again, and would free it twice.

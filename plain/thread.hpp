@@ -94,7 +94,8 @@ struct Thread {
 struct alignas(8) Mode {
   bool direct;  ///< every load may be plain; so they are outside of blocks
   bool owned;
-  bool view;            ///< the transaction is one
+  bool view;  ///< the transaction is one
+  bool unused = false;
   std::uint32_t depth;  ///< of blocks; 0 in an owned one before its first
 };
 static_assert(sizeof(Mode) == 8);

@@ -230,11 +230,13 @@ Status Manager::clear(ManagedLog& log, const ManagedTransaction& tx) noexcept {
   }
   // mutant: rewind-removals-before-end
   l.settle();
-  // REWIND-3. A rollback's END is removed. A commit's END stays, and that of the commit before is
-  // removed: recovery learns the newest id from it.
+  // REWIND-3. The END of the newest commit stays, and that of the newest before is removed: recovery
+  // learns the newest id from it. Threads that share the log may clear in another order than they
+  // drew their ids in: an older commit's END is removed as a rollback's is, whose id is 0.
   auto gone = log.found.front();
   // mutant: rewind-newest-end-kept
-  if (gone.record->commit_id() != 0) {
+  if (const std::uint64_t id = gone.record->commit_id(); id > log.last_id) {
+    log.last_id = id;
     const std::uint64_t old = std::exchange(log.last_end, end);
     gone = l.find(old);
     if (how_.layers == 1 && old != 0)

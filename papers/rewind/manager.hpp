@@ -59,7 +59,8 @@ struct ManagedLog {
   RewindLog log;
   // In records; from the start 2, for a CHECKPOINT and the one before it.
   std::uint64_t kept = 2;
-  std::uint64_t last_end = 0;            // force: LSN of the END that was left in the log
+  // Force: the newest commit whose END was left in the log, and that END's LSN.
+  std::uint64_t last_id = 0, last_end = 0;
   std::vector<RewindLog::Cursor> found;  // used by clear()
 };
 

@@ -10,6 +10,7 @@
 #include "perdure/api/pool.hpp"
 #include "perdure/api/running.hpp"
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/pool/allocation.hpp"
 
 namespace perdure::papers::rewind {
 namespace {
@@ -78,7 +79,8 @@ struct RewindCalls::State {
   std::uint64_t* word(std::uint64_t* address) {
     const auto offset = reinterpret_cast<std::uintptr_t>(address) -
                         reinterpret_cast<std::uintptr_t>(running.file().view());
-    if (offset % 8 != 0 || offset >= running.file().header().data_bytes)
+    const pool::Header& header = running.file().header();
+    if (!pool::possible_words(offset, 1, header.data_bytes, header))
       throw error(failure(Code::invalid, running.file().path(),
                           "an address that is no word of the pool",
                           "one in root(), or in an allocated block"));

@@ -50,6 +50,9 @@ class Redo::Part {
       : data_(medium, directory, use, masks, sums),
         data_bytes_(medium.data_bytes()),
         objects_(directory.first_chunk() * pool::chunk_bytes),
+        directory_(directory),
+        has_more_words_(directory.word(directory.chunks() - 1) >= objects_ ||
+                        directory.checksums().offset >= objects_),
         me_(me),
         threads_(threads),
         buckets_(data_bytes_, stores, WordBuckets::max_blocks / threads) {}
@@ -89,8 +92,10 @@ class Redo::Part {
       }
       const std::uint64_t end = e.offset + e.count * 8;
       // mutant: redo-within-data-region
+      // What pool::possible_words() says, which most pools need not be asked for each entry.
       if (e.count == 0 || end > data_bytes_ ||
-          (e.offset < objects_ && end > pool::directory_offset)) {  // pool::possible_words()
+          (e.offset < objects_ && end > pool::directory_offset) ||
+          (has_more_words_ && !pool::possible_words(e.offset, e.count, data_bytes_, directory_))) {
         good = false;
         return;
       }
@@ -125,6 +130,8 @@ class Redo::Part {
 
   DataWriter data_;
   const std::uint64_t data_bytes_, objects_;
+  const pool::Directory directory_;
+  const bool has_more_words_;  // the heap has words behind the first objects: of a raised limit
   const unsigned me_, threads_;
   WordBuckets buckets_;
 };

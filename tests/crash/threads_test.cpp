@@ -265,11 +265,14 @@ std::string explore(const EngineInfo& e, Recorded& run, std::size_t threads, cra
 }
 
 class CrashUnderThreads : public EngineTest {};
-// Of REWIND's compositions the one that shares most between threads: a group. Of Blurred
-// Persistence's systems those in which a thread's log waits for others.
+// Of REWIND's compositions those that share most between threads: a group, and with force the END
+// that stays in a log. Of Blurred Persistence's systems those in which a thread's log waits for
+// others.
 std::vector<EngineInfo> explored() {
   return engines_that([](const EngineInfo& e) {
-    return is_durable(e) && isolates(e) && (!is_rewind(e) || e.family == "rewind-1l-nfp-batch") &&
+    return is_durable(e) && isolates(e) &&
+           (!is_rewind(e) || e.family == "rewind-1l-nfp-batch" ||
+            (e.family == "rewind-1l-fp-batch" && e.tm == "stm")) &&
            (!is_blurred(e) || e.family == "bppm" || e.family == "redo-mne-async");
   });
 }
