@@ -107,17 +107,6 @@ class RewindLog {
   void persist() noexcept;
   [[nodiscard]] std::uint64_t in_log() const noexcept { return appended_ - pending(); }
 
-  /// Calls visit(record) for each record, in order.
-  template <class F>
-  void for_each(F&& visit) const {
-    if (!tree_)
-      for (Cursor c = first(); c; c = next(c)) visit(*c.record);
-    else
-      tree_->for_each([&](std::uint64_t, std::uint64_t place) {
-        visit(*cursor(place).record);
-        return true;
-      });
-  }
   [[nodiscard]] Cursor first() const noexcept;
   [[nodiscard]] Cursor last() const noexcept;
   [[nodiscard]] Cursor next(const Cursor& c) const noexcept;

@@ -17,24 +17,17 @@
 
 #include "perdure/perdure.hpp"
 #include "plain/plain.hpp"
+#include "tests/callgrind/random.hpp"
 
 namespace {
+
+using perdure::test::Random;
 
 constexpr std::uint64_t words = 4096;
 
 struct Root {
   static constexpr const char* layout_id = "perdure::test::CallgrindBlocks/1";
   std::uint64_t word[words];
-};
-
-struct Random {
-  std::uint64_t state = 88172645463325252ULL;
-  std::uint64_t below(std::uint64_t n) noexcept {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state % n;
-  }
 };
 
 [[gnu::noinline]] void swap_words(perdure::PlainPool<Root>& pool, Random& random, unsigned pairs) {

@@ -22,8 +22,11 @@
 
 #include "perdure/api/compiled_pool.hpp"
 #include "perdure/perdure.hpp"
+#include "tests/callgrind/random.hpp"
 
 namespace {
+
+using perdure::test::Random;
 
 constexpr std::uint64_t words = 4096, buckets = 4096, keys = 4096;
 
@@ -38,16 +41,6 @@ struct Root {
   perdure::ptr<Node> bucket[buckets];
   perdure::hash_map<std::uint64_t, std::uint64_t> map;
   perdure::map<std::uint64_t, std::uint64_t> ordered;
-};
-
-struct Random {
-  std::uint64_t state = 88172645463325252ULL;
-  std::uint64_t below(std::uint64_t n) noexcept {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state % n;
-  }
 };
 
 using Word = perdure::p<std::uint64_t>;

@@ -20,15 +20,7 @@ TEST(DamagedData, WalksEndAndStayInsideThePool) {
   unsigned complaints = 0;
   const unsigned inputs = 30000 / test::scale;
   for (unsigned n = 0; n < inputs; ++n) {
-    std::vector<std::uint8_t> input(13 * (1 + random() % 4));
-    for (auto& b : input) b = static_cast<std::uint8_t>(random());
-    for (std::size_t i = 5; i + 8 <= input.size(); i += 13) {
-      // Small numbers are the dangerous ones: sizes, counts, heights.
-      const std::uint64_t value = random() % 3 == 0   ? random()
-                                  : random() % 3 == 0 ? random() % 4096
-                                                      : std::uint64_t{1} << random() % 64;
-      std::memcpy(&input[i], &value, 8);
-    }
+    const auto input = random_input(random, 0, 13, 4);
     SCOPED_TRACE("input " + std::to_string(n));
     complaints += pool.walk(input.data(), input.size()) ? 1 : 0;
   }
