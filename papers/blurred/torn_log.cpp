@@ -143,6 +143,8 @@ Status TornLog::commit(std::uint64_t id) noexcept {
     flush(run_, tail_);
     // mutant: call torn-ordered-records-fence
     if (Status s = medium_.fence(); !s.ok()) return s;  // TORN-6: the records, before the commit
+    streamed_first_ = run_;
+    streamed_last_ = tail_;
   }
   if (writing_ == TornWriting::past) {
     append_past(last);
@@ -159,7 +161,7 @@ Status TornLog::commit(std::uint64_t id) noexcept {
   // mutant: torn-commit-flush-head
   flush(run_, streamed_first_);
   // mutant: torn-commit-flush-tail
-  flush(writing_ == TornWriting::ordered ? tail_ : streamed_last_, tail_ + 1);
+  flush(streamed_last_, tail_ + 1);
   committed_ = {run_, tail_};
   last_commit_ = position(tail_++);
   last_id_ = id;
