@@ -174,11 +174,13 @@ void AtomicAvlTree::carry_out() noexcept {
   // mutant: aavlt-stores-before-end
   for (const Write& w : writes_) nvm_.start(w.at, w.value);
   // mutant: aavlt-stores-before-end-record
-  // AAVLT-2: the started stores are durable with the record, before a pointer to it.
-  const std::uint64_t end = start(AriesRecord::make(AriesType::end, ++lsn_, 0));
-  // mutant: aavlt-stores-before-end-persist
-  log_.append_all({&end, 1});
+  append_end();  // AAVLT-2: the started stores are durable with the record, before a pointer to it
   clear();
+}
+
+void AtomicAvlTree::append_end() noexcept {
+  const std::uint64_t end = start(AriesRecord::make(AriesType::end, ++lsn_, 0));
+  log_.append_all({&end, 1});
 }
 
 // AAVLT-3: END, the log's last record, is removed when the removal of the others is durable. The

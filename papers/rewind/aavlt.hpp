@@ -99,6 +99,7 @@ class AtomicAvlTree {
   std::uint64_t balanced(std::uint64_t node) noexcept;
   std::uint64_t turned(std::uint64_t node, std::uint64_t up, std::uint64_t down) noexcept;
   void carry_out() noexcept;
+  void append_end() noexcept;
   std::uint64_t start(const AriesRecord& record) noexcept;
   void clear() noexcept;
   [[nodiscard]] bool has(std::uint64_t word) const noexcept;

@@ -3,6 +3,7 @@
 
 #include <x86intrin.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -146,34 +147,62 @@ void ModelDelay::written(std::uint64_t first, std::uint64_t lines) noexcept {
   }
   r.last_line = first + lines - 1;
   if (drain_ticks_ != 0) {
-    Queue& q = queue();
-    for (std::uint64_t i = 0; i < lines; ++i) enqueue(q, first + i);
+    const Queue& q = queue();
+    for (std::uint64_t i = 0; i < lines; ++i) {
+      const std::uint64_t now = __rdtsc();  // without lfence, which would wait for the line before
+      const bool full = q.full(r.waiting, now);
+      r.line[r.waiting] = first + i;
+      r.at[r.waiting++] = now;
+      if (full || r.waiting == queue_lines) enqueue(r);
+    }
   }
 }
 
-void ModelDelay::enqueue(Queue& q, std::uint64_t line) noexcept {
-  for (;;) {
+// Puts the thread's lines into the queue as if each had entered when it was written, or later,
+// when there was room: then all that followed is as much later. No line enters before its time has
+// come: other threads see the queue as it is now.
+void ModelDelay::enqueue(Row& r) noexcept {
+  Queue& q = queue();
+  std::uint64_t late = 0;    // how much later than `at` the thread would be by now
+  std::uint64_t waited = 0;  // of that, what it has waited here
+  std::uint64_t now = ticks();
+  for (std::size_t n = 0; n < r.waiting;) {
     // This pairs with the clear() calls below and in fenced().
     while (q.lock.test_and_set(std::memory_order_acquire)) _mm_pause();
-    const std::uint64_t now = ticks();
-    for (std::size_t i = 0; i < queue_lines; ++i) {
-      if (q.line[i] == line && q.until[i] > now) {
-        q.lock.clear(std::memory_order_release);
-        return;  // combined with the write that is still queued
+    std::uint64_t not_before = 0;
+    while (n < r.waiting) {
+      // Relaxed, here and below: they change under the lock.
+      const std::size_t oldest = q.oldest.load(std::memory_order_relaxed);
+      const std::uint64_t then = r.at[n] + late,
+                          room_at = q.until[oldest].load(std::memory_order_relaxed);
+      bool combined = false;  // with a write that is still queued
+      for (std::size_t i = 0; i < queue_lines; ++i)
+        combined = combined || (q.line[i] == r.line[n] &&
+                                q.until[i].load(std::memory_order_relaxed) > then);
+      if (!combined) {
+        const std::uint64_t enters = std::max(then, room_at);
+        if (enters > now && enters > (now = ticks())) {
+          not_before = enters;
+          break;
+        }
+        late += enters - then;
+        q.drained_at = std::max(q.drained_at, enters) + drain_ticks_;
+        q.line[oldest] = r.line[n];
+        q.until[oldest].store(q.drained_at, std::memory_order_relaxed);
+        q.oldest.store((oldest + 1) % queue_lines, std::memory_order_relaxed);
       }
-    }
-    const std::uint64_t room_at = q.until[q.oldest];
-    if (room_at <= now) {
-      q.drained_at = (q.drained_at > now ? q.drained_at : now) + drain_ticks_;
-      q.line[q.oldest] = line;
-      q.until[q.oldest] = q.drained_at;
-      q.oldest = (q.oldest + 1) % queue_lines;
-      q.lock.clear(std::memory_order_release);
-      return;
+      ++n;
     }
     q.lock.clear(std::memory_order_release);
-    spin(now, room_at - now);
+    if (n == r.waiting) break;
+    now = ticks();
+    if (not_before > now) {
+      spin(now, not_before - now);
+      waited += not_before - now;
+    }
   }
+  r.waiting = 0;
+  if (late > waited) spin(ticks(), late - waited);
 }
 
 void ModelDelay::fenced() noexcept {
@@ -193,6 +222,7 @@ void ModelDelay::fenced() noexcept {
     r.charged += fence_ticks_;
   }
   if (drain_ticks_ != 0) {
+    enqueue(r);
     Queue& q = queue();
     // pairs with the clear() calls
     while (q.lock.test_and_set(std::memory_order_acquire)) _mm_pause();

@@ -14,7 +14,10 @@
 //   size is what that thread has written since its last fence.
 //   SoftWrAP V-B: a queue of 8 lines that one line leaves every Tw. A writer waits for space, a
 //   line that is still queued absorbs another write to it, and pcommit (our fence) waits for the
-//   last entry. The paper does not say whether threads share the queue: here there is one for the
+//   last entry. A thread's lines enter the queue together, each as of the time at which it was
+//   written: at a fence, and where one of them must wait. The locked instruction that guards the
+//   queue waits for all of the thread's write-backs: taken for each line, it made memory seem no
+//   faster than 600 ns a line. The paper does not say whether threads share the queue: here there is one for the
 //   whole memory, or one per thread (Delays::buffer_each). The paper brackets its loop with CPUID;
 //   that traps in virtual machines, so lfence orders the clock reads here.
 // Thread safety: any thread may call written() and fenced(). Delays never change what is durable
@@ -67,19 +70,30 @@ class ModelDelay {
     std::uint64_t last_line = no_line;
     std::uint64_t bytes = 0;  // since this thread's last fence
     std::uint64_t charged = 0;
+    /// Lines that are not in SoftWrAP's queue yet, and when each was written.
+    std::array<std::uint64_t, queue_lines> line{}, at{};
+    std::size_t waiting = 0;
   };
-  /// SoftWrAP's queue, guarded by `lock`: until[i] is when line[i], one of the last 8, leaves it.
+  /// SoftWrAP's queue, changed under `lock`: until[i] is when line[i], one of the last 8, leaves it.
   struct alignas(128) Queue {
     Queue() { line.fill(no_line); }
+    /// Whether one more line would have to wait now, if `before` others enter first. Without the
+    /// lock: it may be wrong by what other threads do at this moment.
+    [[nodiscard]] bool full(std::size_t before, std::uint64_t now) const noexcept {
+      // Relaxed: it pairs with nothing; enqueue() looks again.
+      const std::size_t first = oldest.load(std::memory_order_relaxed);
+      return until[(first + before) % queue_lines].load(std::memory_order_relaxed) > now;
+    }
     std::atomic_flag lock = ATOMIC_FLAG_INIT;
-    std::array<std::uint64_t, queue_lines> line{}, until{};
-    std::size_t oldest = 0;
+    std::array<std::uint64_t, queue_lines> line{};
+    std::array<std::atomic<std::uint64_t>, queue_lines> until{};
+    std::atomic<std::size_t> oldest{0};
     std::uint64_t drained_at = 0;
   };
   [[nodiscard]] Queue& queue() noexcept {
     return queues_[buffer_each_ ? static_cast<std::size_t>(base::thread_slot()) : 0];
   }
-  void enqueue(Queue& q, std::uint64_t line) noexcept;
+  void enqueue(Row& r) noexcept;
 
   std::uint64_t write_ticks_ = 0, latency_ticks_ = 0, drain_ticks_ = 0, fence_ticks_ = 0;
   double ticks_per_byte_ = 0;

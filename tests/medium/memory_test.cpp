@@ -273,6 +273,26 @@ TEST_F(Delay, softwrap_fills_eight_lines_then_waits_and_drains_at_the_fence) {
       << "eight lines are queued, one of them partly drained";
 }
 
+TEST_F(Delay, softwrap_lets_a_line_wait_for_room_and_no_longer) {
+  constexpr std::uint32_t a_line = 50'000'000;  // ns
+  ModelDelay d({.drain_ns = a_line});
+  EXPECT_LT(elapsed_ns([&] {
+              for (std::uint64_t i = 0; i < 8; ++i) d.written(2 * i, 1);
+            }),
+            a_line * 0.5)
+      << "there is room for eight";
+  // The eight leave 50 ms apart, whatever the thread does meanwhile.
+  std::this_thread::sleep_for(std::chrono::milliseconds(450));
+  EXPECT_LT(elapsed_ns([&] {
+              for (std::uint64_t i = 100; i < 108; ++i) d.written(2 * i, 1);
+            }),
+            a_line * 0.5)
+      << "the first eight are gone";
+  EXPECT_LT(elapsed_ns([&] { d.written(200, 1); }), a_line * 0.5) << "it is still queued";
+  EXPECT_GT(elapsed_ns([&] { d.fenced(); }), 7 * a_line * 0.5);
+  EXPECT_LT(elapsed_ns([&] { d.fenced(); }), a_line * 0.5) << "nothing is left";
+}
+
 TEST_F(Delay, softwrap_with_a_buffer_each_does_not_wait_for_another_threads_lines) {
   ModelDelay d({.drain_ns = 100000000, .buffer_each = true});
   std::thread([&] {

@@ -92,9 +92,7 @@ LISTS = (
     Mutant(
         "an index operation's stores before its END (AAVLT-2)",
         {
-            "aavlt-stores-before-end": also_here(
-                "aavlt-stores-before-end-record", "aavlt-stores-before-end-persist"
-            )
+            "aavlt-stores-before-end": also_here("aavlt-stores-before-end-record")
         },
         by="aavlt",
     ),
