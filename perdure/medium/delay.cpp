@@ -177,8 +177,8 @@ void ModelDelay::enqueue(Row& r) noexcept {
                           room_at = q.until[oldest].load(std::memory_order_relaxed);
       bool combined = false;  // with a write that is still queued
       for (std::size_t i = 0; i < queue_lines; ++i)
-        combined = combined || (q.line[i] == r.line[n] &&
-                                q.until[i].load(std::memory_order_relaxed) > then);
+        combined = combined ||
+                   (q.line[i] == r.line[n] && q.until[i].load(std::memory_order_relaxed) > then);
       if (!combined) {
         const std::uint64_t enters = std::max(then, room_at);
         if (enters > now && enters > (now = ticks())) {
