@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -27,17 +28,21 @@
 
 namespace bench::softwrap {
 
-/// The bytes of the data region, allocated from its beginning, and one piece of log per thread.
+/// The bytes of the data region, allocated from its beginning, and one piece of log per thread: for
+/// the threads with the first slots.
 class Memory {
  public:
-  static constexpr std::uint64_t line = perdure::medium::line_bytes, log_part = 64 << 10;
+  static constexpr std::uint64_t line = perdure::medium::line_bytes;
+  const std::uint64_t log_part;  ///< bytes of a thread's log
 
-  explicit Memory(const Setup& setup) {
+  explicit Memory(const Setup& setup, std::uint64_t part = 64 << 10,
+                  int threads = perdure::base::max_threads)
+      : log_part(part) {
     perdure::medium::OpenMedium how;
     how.path = setup.directory + "/home";
     how.kind = "emulated";
     how.create = true;
-    how.log_bytes = log_part * static_cast<std::uint64_t>(perdure::base::max_threads);
+    how.log_bytes = log_part * static_cast<std::uint64_t>(threads);
     how.log_bytes = (how.log_bytes + perdure::medium::region_align - 1) /
                     perdure::medium::region_align * perdure::medium::region_align;
     how.data_bytes =
@@ -126,8 +131,12 @@ class UndoLogTx : public BaselineTx<UndoLogTx> {
  public:
   explicit UndoLogTx(Memory& memory)
       : BaselineTx(memory),
-        log_(static_cast<std::uint64_t>(perdure::base::thread_slot()) * Memory::log_part),
-        at_(log_) {}
+        log_(static_cast<std::uint64_t>(perdure::base::thread_slot()) * memory.log_part),
+        at_(log_) {
+    if (log_ + memory.log_part > medium_.log_bytes())
+      throw std::runtime_error("no log for a thread with slot " +
+                               std::to_string(perdure::base::thread_slot()));
+  }
   void word(std::uint64_t at, const void* value) {
     std::uint64_t old = 0;
     std::memcpy(&old, medium_.at(at), 8);
@@ -147,7 +156,7 @@ class UndoLogTx : public BaselineTx<UndoLogTx> {
  private:
   static constexpr std::uint64_t record_bytes = 12;
   void append(std::uint32_t word, std::uint64_t old) {
-    if (at_ + record_bytes > log_ + Memory::log_part)
+    if (at_ + record_bytes > log_ + memory_.log_part)
       throw std::runtime_error("a wrap stores more than the undo log has room for");
     std::array<std::byte, record_bytes> record;
     std::memcpy(record.data(), &word, 4);

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "bench/harness/device_bytes.hpp"
+#include "bench/sqlite/baseline_store.hpp"
 #include "bench/sqlite/connection.hpp"
 #include "sqlite/block_store.hpp"
 #include "sqlite/database.hpp"
@@ -22,15 +23,19 @@ namespace bench::sqlite {
 
 struct Setup {
   /// wal, journal: a plain file. b: the engine's transactions. a: SQLite's journal in the pool.
-  /// non-atomic: the same without a journal (after a crash the database may be damaged: it is the
-  /// paper's baseline).
+  /// b-non-atomic, b-undo-log: b over the paper's other two methods (baseline_store.hpp).
   std::string kind = "b";
+  /// a: whole pages, and after a crash the database may be damaged. b: SQLite writes no journal to
+  /// DRAM; a ROLLBACK drops what the store has not synced.
+  bool no_journal = false;
   std::string engine = "shadow";  ///< of kind b
   std::string medium = "file";    ///< of a pool
   std::string directory = "build";
   /// emulated: the time that a line takes to leave the 8-line write buffer.
   std::uint32_t tw_ns = 0;
   std::uint64_t log_size = std::uint64_t{64} << 20, max_size = std::uint64_t{8} << 30;
+  /// b-non-atomic, b-undo-log: bytes that the database may have.
+  std::uint64_t baseline_size = std::uint64_t{1} << 30;
 };
 
 struct Cost {
@@ -63,21 +68,27 @@ class Subject {
   /// Closes and opens again: a pool is recovered from, or read from, the medium.
   void reopen() {
     db_.reset();
-    perdure::sqlite::Store::release(store_);
-    a_ = nullptr, b_ = nullptr;
-    if (!plain()) open_pool();
+    if (!baseline()) {  // nothing of which recovers
+      perdure::sqlite::Store::release(store_);
+      a_ = nullptr, b_ = nullptr;
+      if (!plain()) open_pool();
+    }
     connect();
   }
   [[nodiscard]] Cost cost() const {
     Cost c;
     c.device_bytes = static_cast<std::uint64_t>(device_bytes());
     c.log_bytes = wal_bytes_;
-    const auto add = [&c](auto& pool) {
-      c.log_bytes = pool.stats().log_bytes;
-      const auto counted = pool.file().medium().counters();
+    const auto count = [&c](const perdure::medium::Medium& medium) {
+      const auto counted = medium.counters();
       c.lines = counted.flushed_lines + counted.streamed_lines;
       c.fences = counted.fences;
     };
+    const auto add = [&](auto& pool) {
+      c.log_bytes = pool.stats().log_bytes;
+      count(pool.file().medium());
+    };
+    if (baseline_ != nullptr) count(*baseline_);
     if (a_ != nullptr) add(a_->pool());
     if (b_ != nullptr) add(b_->pool());
     return c;
@@ -85,6 +96,20 @@ class Subject {
 
  private:
   [[nodiscard]] bool plain() const { return setup_.kind == "wal" || setup_.kind == "journal"; }
+  [[nodiscard]] bool baseline() const {
+    return setup_.kind == "b-non-atomic" || setup_.kind == "b-undo-log";
+  }
+
+  template <class Tx>
+  void open_baseline() {
+    softwrap::Setup s;
+    s.directory = setup_.directory;
+    s.tw_ns = setup_.tw_ns;
+    s.data_size = setup_.baseline_size;
+    auto made = perdure::sqlite::Store::adopt(path_, std::make_shared<BaselineStore<Tx>>(path_, s));
+    baseline_ = &made->medium();
+    store_ = std::move(made);
+  }
 
   void open_pool() {
     perdure::Options o;
@@ -98,6 +123,8 @@ class Subject {
     if (b) o.engine = setup_.engine;
     if (perdure::sqlite::register_vfs() != SQLITE_OK)
       throw std::runtime_error("the VFS could not be registered");
+    if (setup_.kind == "b-non-atomic") return open_baseline<softwrap::NonAtomicTx>();
+    if (setup_.kind == "b-undo-log") return open_baseline<softwrap::UndoLogTx>();
     store_ = perdure::sqlite::Store::open(
         path_, o, b ? perdure::sqlite::Design::b : perdure::sqlite::Design::a);
     a_ = dynamic_cast<perdure::sqlite::BlockStore*>(store_.get());
@@ -113,7 +140,7 @@ class Subject {
       page_bytes_ = std::stoull(db_->run("pragma page_size"));
       sqlite3_wal_hook(db_->get(), grown, this);
     }
-    if (setup_.kind == "non-atomic") db_->run("pragma journal_mode = off");
+    if (setup_.no_journal) db_->run("pragma journal_mode = off");
   }
 
   // Does what SQLite does by itself at 1000 pages (wal_autocheckpoint), and counts the frames.
@@ -132,6 +159,7 @@ class Subject {
   std::shared_ptr<perdure::sqlite::Store> store_;
   perdure::sqlite::BlockStore* a_ = nullptr;
   perdure::sqlite::Database* b_ = nullptr;
+  const perdure::medium::Medium* baseline_ = nullptr;
   std::unique_ptr<Connection> db_;
   std::uint64_t wal_bytes_ = 0, wal_pages_ = 0, page_bytes_ = 4096;
 };

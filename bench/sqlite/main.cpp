@@ -109,9 +109,12 @@ int main_of(int argc, char** argv) {
   Asked asked;
   Setup& s = asked.setup;
   bool json = false;
-  app.add_option("--database", s.kind, "wal, journal (plain files), b, a, non-atomic (pools)")
-      ->check(CLI::IsMember({"wal", "journal", "b", "a", "non-atomic"}))
+  app.add_option("--database", s.kind,
+                 "wal, journal (plain files), b, a (pools), b-non-atomic, b-undo-log (the paper's "
+                 "baselines, emulated, which no crash may meet)")
+      ->check(CLI::IsMember({"wal", "journal", "b", "a", "b-non-atomic", "b-undo-log"}))
       ->required();
+  app.add_flag("--no-journal", s.no_journal, "journal_mode=off: SQLite keeps no journal");
   app.add_option("--workload", asked.workload, "rows, tpcc")
       ->check(CLI::IsMember({"rows", "tpcc"}));
   app.add_option("--engine", s.engine, "b's engine (shadow)");
