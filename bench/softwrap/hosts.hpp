@@ -16,7 +16,6 @@
 #include "bench/softwrap/baselines.hpp"
 #include "bench/systems/perdure.hpp"
 #include "papers/engines.hpp"
-#include "papers/softwrap/options.hpp"
 #include "perdure/api/compiled_pool.hpp"
 
 namespace bench::softwrap {
@@ -36,8 +35,7 @@ class PoolHost {
         // the remaining threads share.
         setup.threads + 3;
     options_.creation.log_size = setup.log_size * options_.creation.threads;
-    options_.engine_options =
-        perdure::papers::SoftwrapOptions{.alias_entries = setup.alias_entries};
+    options_.engine_options = setup.softwrap();
     options_.creation.initial_size = setup.data_size;
     options_.creation.max_size = std::uint64_t{8} << 30;
     options_.medium_options.delays = setup.delays();

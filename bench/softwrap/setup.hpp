@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "papers/softwrap/options.hpp"
 #include "perdure/medium/medium.hpp"
 
 namespace bench::softwrap {
@@ -18,7 +19,9 @@ struct Setup {
   std::uint32_t tw_ns = 1000;
   /// All threads share the write buffer; otherwise each has its own.
   bool one_buffer = false;
-  std::uint32_t alias_entries = 8192;                ///< V-B.2: of each of the two alias tables
+  std::uint32_t alias_entries = 8192;  ///< V-B.2: of each of the two alias tables
+  /// SoftwrapOptions' of these names.
+  bool wait_at_threshold = false, stream_home = false;
   std::uint64_t log_size = std::uint64_t{16} << 20;  ///< bytes of each thread's log
   /// The maximum number of bytes that the workload needs.
   std::uint64_t data_size = std::uint64_t{1} << 30;
@@ -29,6 +32,11 @@ struct Setup {
     d.drain_ns = tw_ns;
     d.buffer_each = !one_buffer;
     return d;
+  }
+  [[nodiscard]] perdure::papers::SoftwrapOptions softwrap() const {
+    return {.alias_entries = alias_entries,
+            .wait_at_threshold = wait_at_threshold,
+            .stream_home = stream_home};
   }
 };
 

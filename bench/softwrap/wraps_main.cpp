@@ -169,6 +169,10 @@ int main_of(int argc, char** argv) {
                "all threads share one write buffer; else each has one of its own");
   app.add_option("--alias-entries", s.alias_entries, "of each alias table (8192)")
       ->check(CLI::Range(64U, 1U << 28));
+  app.add_flag("--wait-at-threshold", s.wait_at_threshold,
+               "SoftWrAP: a wrap waits where a table is at its threshold, as in the paper");
+  app.add_flag("--stream-home", s.stream_home,
+               "SoftWrAP: the data region gets its words past the cache");
   app.add_option("--log-size", s.log_size, "bytes of each thread's log (16 MiB)")
       ->check(CLI::Range(1U << 16, 1U << 30));
   app.add_option("--threads", s.threads, "each with a part of the array")

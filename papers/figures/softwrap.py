@@ -3,7 +3,8 @@
 
 import re
 
-from . import softwrap_criteria, softwrap_model, softwrap_sqlite, softwrap_tree, softwrap_wraps
+from . import (softwrap_criteria, softwrap_home, softwrap_model, softwrap_sqlite, softwrap_tree,
+               softwrap_wraps)
 from .figure import Paper
 from .verdict import attach
 
@@ -45,6 +46,6 @@ PAPER = Paper(
         softwrap_criteria.CRITERIA,
         sorted([
             *softwrap_model.FIGURES, *softwrap_wraps.FIGURES, *softwrap_tree.FIGURES,
-            *softwrap_sqlite.FIGURES
+            *softwrap_sqlite.FIGURES, *softwrap_home.FIGURES
         ], key=_place)),
 )

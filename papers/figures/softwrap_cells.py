@@ -21,6 +21,12 @@ def wraps(bench, name, **given):
                       bench.directory, *options(given))
 
 
+def objects(bench, system, **given):
+    """Runs one measurement of perdure_bench_softwrap_objects; returns its output."""
+    return bench.call("perdure_bench_softwrap_objects", "--system", system, "--dir",
+                      bench.directory, *options(given))
+
+
 def options(given):
     return [text for option, value in given.items() if value is not False
             for text in ("--" + option.replace("_", "-"), *(() if value is True else (value,)))]
