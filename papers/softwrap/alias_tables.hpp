@@ -109,9 +109,10 @@ class AliasTables {
   Moment open(int slot) noexcept {
     Place& mine = places_[static_cast<std::size_t>(slot)];
     int seen = used_.load(std::memory_order_relaxed);
-    // Release: pairs with the acquire in any().
+    // seq_cst: pairs with any(), as the exchange below does: it sees the place, or the wrap sees
+    // the change of moment_.
     while (seen <= slot &&
-           !used_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}
+           !used_.compare_exchange_weak(seen, slot + 1, std::memory_order_seq_cst)) {}
     for (;;) {
       // Acquire: pairs with switch_over(), note_retired().
       const std::uint64_t bits = moment_.load(std::memory_order_acquire);
@@ -225,7 +226,7 @@ class AliasTables {
   };
   template <class F>
   [[nodiscard]] bool any(F&& f) const noexcept {
-    const int n = used_.load(std::memory_order_acquire);  // pairs with open()
+    const int n = used_.load(std::memory_order_seq_cst);  // pairs with open()
     for (int i = 0; i < n; ++i)
       // seq_cst pairs with open's exchange; acquire with close(): what the wrap has stored is seen.
       if (const std::uint64_t c =

@@ -4,27 +4,43 @@
 // instance (instances.cpp).
 #pragma once
 
+#include <string>
+
 #include "papers/names.hpp"
 #include "papers/softwrap/local.hpp"
+#include "papers/softwrap/softwrap_impl.hpp"
 
 namespace perdure::papers::softwrap {
 
 template <class Tm>
 SoftWrapLocal<Tm>::SoftWrapLocal(pool::OpenPool& file, const Config& config,
                                  const Recovery& recovery)
-    : Base(file, config, recovery), bulk_(core_, file.header().checkpoint_id) {}
+    : Base(file, config, recovery),
+      stream_home_(options_of(config).stream_home),
+      bulk_(core_, file.header().checkpoint_id) {}
+
+template <class Tm>
+Status SoftWrapLocal<Tm>::Transaction::alias_globally() const {
+  return failure(
+      Code::unsupported, core_.file.path(),
+      "global aliasing for a wrap in a pool of engine " + std::string(name),
+      "local aliasing: this engine has no tables that wraps share",
+      "make the pool with engine " + std::string(global_family) + ", whose wraps may have either");
+}
 
 // The wrap's log is durable: stores its values to the data region, where other wraps find them.
 template <class Tm>
-void SoftWrapLocal<Tm>::Transaction::go_home() {
-  medium::Medium& medium = core_.medium;
-  // flush_all writes it back.
-  for (const auto& e : aliases_.writes().entries)
-    medium.store(medium.log_bytes() + e.address, &e.value, 8);
-  if (ops_.empty()) return;
+Status SoftWrapLocal<Tm>::Transaction::go_home() {
+  Status s;
+  if (engine_.stream_home_ && !home_.empty())
+    s = this->stream_home(home_);
+  else
+    this->store_home(home_);  // flush_all writes it back
+  if (!s.ok() || ops_.empty()) return s;
   const std::lock_guard lock(engine_.heap_bits_);
   this->apply_heap_ops(data_writer_);
   data_writer_.hand_over([](std::uint64_t) {});
+  return s;
 }
 
 template <class Tm>
@@ -32,16 +48,20 @@ std::uint64_t SoftWrapLocal<Tm>::Transaction::commit(Durability) {
   if (needed_ != 0) this->throw_log_full({needed_});
   if (!open_ && ops_.empty()) return this->end_read_only();
   const auto prepare = [&] {
+    home_.clear();
+    home_.reserve(own_.size());
+    own_.for_each(
+        [&](std::uint64_t offset, std::uint64_t value) { home_.push_back({offset, value}); });
     if (ops_.empty()) return;
     room(static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end())) *
          WrapRecord::entry_bytes);
     for (const pool::HeapOp& op : ops_) log().heap(op);
   };
   const auto persist = [&](std::uint64_t drawn) {
-    const Status s = log().close(drawn);
+    Status s = this->objects_durable();
+    if (s.ok()) s = log().close(drawn);
     ThreadCounters::add(row_.log_bytes, log().lines() * medium::line_bytes);
-    if (s.ok()) go_home();  // SOFTWRAP-1
-    return s;
+    return s.ok() ? go_home() : s;  // SOFTWRAP-1
   };
   return this->commit_durably(engine_, prepare, persist, [&] {
     log().prepare_ahead();
@@ -62,8 +82,7 @@ void SoftWrapLocal<Tm>::Transaction::rollback() noexcept {
 
 template <class Tm>
 void SoftWrapLocal<Tm>::Transaction::end() noexcept {
-  aliases_.clear();
-  aliases_.writes().entries.clear();
+  own_.clear();
   this->end_log();
 }
 

@@ -2,12 +2,14 @@
 //
 // The part that both variants of SoftWrAP share: one log per thread (papers/softwrap/wrap_log.hpp),
 // and a wrap's part in it.
-// Invariants SOFTWRAP-1 to SOFTWRAP-3: softwrap.hpp.
+// Invariants SOFTWRAP-1 to SOFTWRAP-4: softwrap.hpp.
 // Thread safety: any thread may call the engine; a transaction belongs to its thread.
 #pragma once
 
 #include <algorithm>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "papers/names.hpp"
@@ -84,6 +86,24 @@ class WrapTransaction : public TransactionBase<Tm> {
     if (__builtin_expect(!log().fits(bytes) || core_.state() != 0, 0)) no_log_space(bytes);
   }
   void no_log_space(std::uint64_t bytes);
+  /// SOFTWRAP-4: streams an object to the start of a block that this transaction has allocated, and
+  /// logs that it lies there, without its bytes. room(run_bytes(0)) comes first.
+  void stream_object(std::uint64_t offset, const void* object, std::uint64_t bytes) noexcept;
+  /// SOFTWRAP-4: objects that were streamed are durable before the close of the wrap is streamed.
+  Status objects_durable() noexcept {
+    // mutant: softwrap-objects-before-close
+    return std::exchange(streamed_, false) ? core_.medium.fence() : Status();
+  }
+  /// Stores words of the wrap to the data region, after its log is durable (SOFTWRAP-1).
+  void store_home(std::span<const medium::WordStore> words) noexcept {
+    core_.medium.store_words(core_.medium.log_bytes(), words);
+  }
+  /// The same past the cache, durably. No other thread's fence covers what this one has streamed.
+  Status stream_home(std::span<const medium::WordStore> words) noexcept {
+    core_.medium.stream_words(core_.medium.log_bytes(), words);
+    // mutant: softwrap-streamed-home-durable
+    return core_.medium.fence();  // the words, before their log's bucket may begin again
+  }
   /// From this many words on, words that are written at once share one log entry: separate entries
   /// of 12 bytes each would take no less.
   static constexpr std::uint64_t min_run = 4;
@@ -93,7 +113,7 @@ class WrapTransaction : public TransactionBase<Tm> {
     return WrapRecord::entry_bytes * (1 + n / WrapRecord::max_in_run) + n * 8;
   }
   void end_log() noexcept {
-    open_ = false;
+    open_ = streamed_ = false;
     needed_ = 0;
     ops_.clear();
     inside_ = false;
@@ -101,7 +121,8 @@ class WrapTransaction : public TransactionBase<Tm> {
   }
 
   typename ThreadLogs<WrapLog>::Use use_;
-  bool open_ = false;  // the log, for this wrap
+  bool open_ = false;      // the log, for this wrap
+  bool streamed_ = false;  // objects, since the last fence
   // It has thrown LogFull with this many bytes: if a caller swallowed that, commit throws it
   // again.
   std::uint64_t needed_ = 0;

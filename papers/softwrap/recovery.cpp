@@ -8,6 +8,7 @@
 #include <string>
 
 #include "papers/softwrap/logged.hpp"
+#include "papers/softwrap/objects.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/pool/allocation.hpp"
 
@@ -25,9 +26,10 @@ struct Closed {
   WrapPlace place;
 };
 
-// Returns whether each entry names bytes or blocks that the pool has, and adds them to `targets`.
+// Returns whether each entry names bytes or blocks that the pool has, and adds them to `targets`,
+// or to `objects`.
 bool possible(const medium::Medium& medium, const pool::Header& header, const Closed& c,
-              pool::Targets& targets) {
+              pool::Targets& targets, Objects& objects) {
   const std::uint64_t data_bytes = medium.data_bytes();
   bool all = true;
   return WrapLog::entries(
@@ -39,6 +41,10 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Cl
              [&](const pool::HeapOp& op) {
                all = all && pool::possible(op, data_bytes, header);
                targets.block(op);
+             },
+             [&](std::uint64_t offset, std::uint64_t words) {
+               all = all && pool::possible_words(offset, words, data_bytes, header);
+               objects.note(offset, words, c.wrap.id);
              }) >= 0 &&
          all;
 }
@@ -71,9 +77,10 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
   std::sort(closed.begin(), closed.end(),
             [](const auto& a, const auto& b) { return a.wrap.id < b.wrap.id; });
   pool::Targets targets(medium, header);
+  Objects objects;
   // All wraps are checked before the data region is changed (LAW-10).
   for (std::size_t i = 0; i < closed.size(); ++i)
-    if (!possible(medium, header, closed[i], targets) ||
+    if (!possible(medium, header, closed[i], targets, objects) ||
         (i != 0 && closed[i].wrap.id == closed[i - 1].wrap.id))
       return failure(
           Code::corrupt, medium.path(),
@@ -88,8 +95,12 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
   for (const Closed& c : closed) {
     WrapLog::entries(
         medium, c.place, c.wrap,
-        [&](std::uint64_t offset, std::uint64_t value) { home.words(offset, &value, 1); },
-        [&](const pool::HeapOp& op) { pool::apply(home, op, header); });
+        [&](std::uint64_t offset, std::uint64_t value) {
+          // mutant: softwrap-objects-not-overwritten
+          if (!objects.newer(offset, c.wrap.id)) home.words(offset, &value, 1);
+        },
+        [&](const pool::HeapOp& op) { pool::apply(home, op, header); },
+        [](std::uint64_t, std::uint64_t) {});
     ++report.transactions;
     report.records += c.wrap.last - c.wrap.first;
     report.last_id = std::max(report.last_id, c.wrap.id);

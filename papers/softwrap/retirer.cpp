@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <thread>
 
 namespace perdure::papers::softwrap {
 
-Retirer::Retirer(House house, std::uint64_t x, std::uint64_t entries, std::uint32_t long_wrap_ms)
+Retirer::Retirer(House house, std::uint64_t x, std::uint64_t entries,
+                 const SoftwrapOptions& options)
     : house_(std::move(house)),
-      long_wrap_ms_(long_wrap_ms),
+      long_wrap_ms_(options.long_wrap_ms),
+      waits_(options.wait_at_threshold),
+      stream_home_(options.stream_home),
       threshold_(std::max<std::uint64_t>(entries / 8, 1)),
       x_(x) {}
 
@@ -232,23 +236,29 @@ Retirer::Lines Retirer::take_pushed() {
 
 // C -> R.
 Status Retirer::retire(std::uint64_t x) {
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> words;
+  std::vector<medium::WordStore> words;
   const AliasTables::Table& table = house_.tables.table(house_.tables.now().active() ^ 1);
   words.reserve(table.size());
   table.for_each(
-      [&](std::uint64_t offset, std::uint64_t value) { words.emplace_back(offset, value); });
+      [&](std::uint64_t offset, std::uint64_t value) { words.push_back({offset, value}); });
   // The sort is stable: for a word that is also in a page, the page's value is the later one.
   std::stable_sort(words.begin(), words.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+                   [](const auto& a, const auto& b) { return a.offset < b.offset; });
   const Lines lines = take_pushed();  // RETIRE-1: after X was drawn
   medium::Medium& medium = house_.medium;
   const std::uint64_t home = medium.log_bytes();
   std::uint64_t count = lines.size();
   for (std::size_t i = 0; i < words.size(); ++count) {
-    // A line is flushed as soon as it is whole: its write-back overlaps the next one's stores.
-    const std::uint64_t line = words[i].first / medium::line_bytes * medium::line_bytes;
-    for (; i < words.size() && words[i].first < line + medium::line_bytes; ++i)
-      medium.store(home + words[i].first, &words[i].second, 8);
+    // A line is written back as soon as it is whole, which overlaps the next one's stores.
+    const std::uint64_t line = words[i].offset / medium::line_bytes * medium::line_bytes;
+    const std::size_t first = i;
+    while (i < words.size() && words[i].offset < line + medium::line_bytes) ++i;
+    const std::span<const medium::WordStore> of_line(words.data() + first, i - first);
+    if (stream_home_) {
+      medium.stream_words(home, of_line);
+      continue;
+    }
+    for (const medium::WordStore& w : of_line) medium.store(home + w.offset, &w.value, 8);
     medium.flush(home + line, medium::line_bytes);
   }
   lines_.fetch_add(count, std::memory_order_relaxed);

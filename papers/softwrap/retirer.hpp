@@ -39,6 +39,7 @@
 
 #include "papers/names.hpp"
 #include "papers/softwrap/alias_tables.hpp"
+#include "papers/softwrap/options.hpp"
 #include "perdure/base/status.hpp"
 #include "perdure/engine/background.hpp"
 #include "perdure/medium/medium.hpp"
@@ -60,7 +61,7 @@ class Retirer {
     std::function<Status()> replay;
     std::function<void(const Status&)> failed;  ///< called once, when the medium has failed
   };
-  Retirer(House house, std::uint64_t x, std::uint64_t entries, std::uint32_t long_wrap_ms);
+  Retirer(House house, std::uint64_t x, std::uint64_t entries, const SoftwrapOptions& options);
   ~Retirer() { stop(); }
   Retirer(const Retirer&) = delete;
   Retirer& operator=(const Retirer&) = delete;
@@ -69,6 +70,15 @@ class Retirer {
   /// an eighth.
   void closed() noexcept {
     if (__builtin_expect(house_.tables.active().size() >= threshold_, 0)) wake();
+  }
+  /// Called before a wrap opens (SoftwrapOptions::wait_at_threshold): returns when the active table
+  /// is below its threshold. It returns at once where a wrap that makes no call keeps the tables,
+  /// and after a failure, of which the wrap will hear.
+  void wait_at_threshold() {
+    if (!waits_) return;
+    // mutant: softwrap-waits-at-threshold
+    while (house_.tables.active().size() >= threshold_)
+      if (!next_period(0).ok()) return;
   }
   using Lines = std::vector<std::uint64_t>;  ///< offsets in the data region
   /// A list of one element, made before the commit, where memory may still run out.
@@ -138,6 +148,7 @@ class Retirer {
 
   const House house_;
   const std::uint32_t long_wrap_ms_;
+  const bool waits_, stream_home_;  // SoftwrapOptions
   const std::uint64_t threshold_;
   std::mutex mutex_;
   std::condition_variable wake_, done_;

@@ -22,6 +22,9 @@
 //              region at the close, after the fence. A chunk whose words still have aliases, of
 //              blocks that were freed, becomes a span only after these were stored: they would
 //              overwrite its bitmap.
+//   SOFTWRAP-4 An object that a wrap streams to a block of its own is durable before the close of
+//              the wrap's log is streamed. The log says where it lies, and not what it is: older
+//              wraps' stores to that place are not replayed over it.
 // wrapOpen ... wrapClose of the paper are begin ... commit here, wrapLoad and wrapStore are read
 // and write; papers/softwrap/wrap_calls.hpp has them under their names.
 // Thread safety: any thread may call the engine; a Transaction belongs to its thread.
@@ -34,6 +37,7 @@
 #include "papers/names.hpp"
 #include "papers/softwrap/alias_tables.hpp"
 #include "papers/softwrap/logged.hpp"
+#include "papers/softwrap/own_aliases.hpp"
 #include "papers/softwrap/retirer.hpp"
 
 namespace perdure::papers::softwrap {
@@ -67,6 +71,7 @@ class SoftWrap : public Logged<Tm> {
 
  private:
   using Base::core_, Base::heap_bits_, Base::tm_, Base::logs_;
+  const bool stream_home_;
   AliasTables tables_;
   std::unique_ptr<Retirer> retirer_;
   Transactions<Transaction> transactions_;
@@ -82,13 +87,23 @@ class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
   Transaction(SoftWrap& engine, int slot);
 
   void begin(bool update) {
+    if (update && engine_.retirer_) engine_.retirer_->wait_at_threshold();
     Base::begin(update);
     opened_ = engine_.retirer_ ? engine_.retirer_->open(slot_) : engine_.tables_.open(slot_);
   }
+  /// Local aliasing for the open wrap, which has stored nothing yet. Returns `ok`.
+  Status alias_locally() noexcept {
+    local_ = true;
+    return {};
+  }
+  /// Global aliasing, as every wrap of this engine has unless it says otherwise. Returns `ok`.
+  static Status alias_globally() noexcept { return {}; }
   // Each access looks up the alias tables.
   [[nodiscard]] static constexpr bool direct() noexcept { return false; }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
     check_expired();
+    std::uint64_t own = 0;
+    if (own_.find(offset_of(a), own)) return own;
     if (const std::uint64_t* alias = engine_.tables_.find(offset_of(a)))
       return tm::load_word(alias);
     return tm_.read(a);
@@ -96,7 +111,7 @@ class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
   void write(std::uint64_t* a, std::uint64_t v) {
     check_expired();
     room(Base::word_bytes);
-    store(offset_of(a), v);
+    local_ ? own_.put(offset_of(a), v) : store(offset_of(a), v);
     log().word(offset_of(a), v);
   }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
@@ -106,7 +121,9 @@ class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
     }
     check_expired();
     room(Base::run_bytes(n));
-    if (n < object_words)
+    if (local_)
+      for (std::uint64_t i = 0; i < n; ++i) own_.put(offset_of(a + i), src[i]);
+    else if (n < object_words)
       for (std::uint64_t i = 0; i < n; ++i) store(offset_of(a + i), src[i]);
     else
       store_object(offset_of(a), src, n);
@@ -116,6 +133,7 @@ class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
   void read_words(std::uint64_t* to, const std::uint64_t* a, std::uint64_t n) {
     check_expired();
     engine_.tables_.read(offset_of(a), to, n, [&](std::uint64_t i) { return tm_.read(a + i); });
+    own_.over(offset_of(a), to, n);
   }
   std::byte* alloc(std::uint64_t bytes) {
     check_expired();
@@ -125,6 +143,18 @@ class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
   void free(void* p) {
     check_expired();
     ops_.free(heap_, offset_of(p), tm_);
+  }
+  /// Returns whether none of n words has an alias.
+  [[nodiscard]] bool unaliased(std::uint64_t offset, std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n; ++i)
+      if (engine_.tables_.find(offset + i * 8) != nullptr) return false;
+    return !own_.any_of(offset, n);
+  }
+  /// Streams an object to a block that this wrap has allocated, and whose words have no alias.
+  void stream_object(std::byte* block, const void* object, std::uint64_t bytes) {
+    check_expired();
+    room(Base::run_bytes(0));
+    Base::stream_object(offset_of(block), object, bytes);
   }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
@@ -189,6 +219,8 @@ class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
   [[noreturn]] void need(Need what);
   [[noreturn]] void expired();
   void prepare();
+  void choose_home();
+  Status go_home();
   void take_back() noexcept;
   void end() noexcept;
 
@@ -200,7 +232,10 @@ class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
   std::uint64_t entries_ = 0;                // what that table has space for
   std::vector<std::uint64_t*> added_;        // aliases that this wrap has added
   std::vector<AliasPages::Change> objects_;  // the same for words in pages
-  Retirer::Node node_;                       // heap lines of this wrap
+  bool local_ = false;                       // this wrap's aliasing
+  OwnAliases own_;                           // with local aliasing
+  std::vector<medium::WordStore> home_;      // of these, what the data region gets at the close
+  Retirer::Node node_;                       // lines that this wrap has stored to itself
   bool huge_ = false;                        // they are more than the writer holds
 };
 

@@ -56,6 +56,29 @@ void WrapTransaction<Tm>::no_log_space(std::uint64_t bytes) {
   this->throw_log_full({needed_});
 }
 
+template <class Tm>
+void WrapTransaction<Tm>::stream_object(std::uint64_t offset, const void* object,
+                                        std::uint64_t bytes) noexcept {
+  medium::Medium& medium = core_.medium;
+  const auto* const from = static_cast<const std::byte*>(object);
+  const std::uint64_t at = medium.log_bytes() + offset;
+  // Whole lines are streamed; what is left of the first and the last is stored and written back.
+  const std::uint64_t first =
+      std::min((medium::line_bytes - at % medium::line_bytes) % medium::line_bytes, bytes);
+  std::uint64_t whole = (bytes - first) / medium::line_bytes * medium::line_bytes;
+  if (reinterpret_cast<std::uintptr_t>(from + first) % 8 != 0) whole = 0;  // stream() refuses it
+  const auto store = [&](std::uint64_t i, std::uint64_t n) {
+    if (n == 0) return;
+    medium.store(at + i, from + i, n);
+    medium.flush(at + i, n);
+  };
+  store(0, first);
+  if (whole != 0) medium.stream(at + first, from + first, whole);
+  store(first + whole, bytes - first - whole);
+  streamed_ = true;
+  log().object(offset, (bytes + 7) / 8);
+}
+
 // --- global aliasing -----------------------------------------------------------------------------
 
 inline constexpr std::uint32_t default_alias_entries = 1 << 16;
@@ -69,6 +92,7 @@ constexpr std::uint64_t or_else(std::uint64_t chosen, std::uint64_t unless) noex
 template <class Tm>
 SoftWrap<Tm>::SoftWrap(pool::OpenPool& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery),
+      stream_home_(options_of(config).stream_home),
       tables_(or_else(options_of(config).alias_entries, default_alias_entries),
               or_else(options_of(config).alias_page_bytes, AliasPages::default_bytes)) {
   if (file.read_only() || core_.poisoned()) return;
@@ -84,7 +108,7 @@ SoftWrap<Tm>::SoftWrap(pool::OpenPool& file, const Config& config, const Recover
                      begin_buckets,
                      [this](std::uint64_t x) { return logs_[0].note_checkpoint_id(x); }, replay,
                      [this](const Status& s) { core_.poison(s); }},
-      file.header().checkpoint_id, tables_.table(0).capacity(), options_of(config).long_wrap_ms);
+      file.header().checkpoint_id, tables_.table(0).capacity(), options_of(config));
 }
 
 template <class Tm>
@@ -125,16 +149,56 @@ void SoftWrap<Tm>::Transaction::expired() {
 template <class Tm>
 void SoftWrap<Tm>::Transaction::prepare() {
   check_expired();
+  choose_home();
   const auto ops = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
-  if (ops == 0) return;
-  room(ops * WrapRecord::entry_bytes);
+  if (ops != 0) room(ops * WrapRecord::entry_bytes);
   for (const pool::HeapOp& op : ops_) log().heap(op);
   std::size_t heap = 0;
   // Counts lines at most: a span's bitmap and directory words, or an object's.
   for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;
   huge_ = heap > log::DataWriter::batch;
   node_.clear();
-  node_.emplace_back().reserve(heap);
+  if (ops != 0 || !home_.empty()) node_.emplace_back().reserve(heap + home_.size());
+}
+
+// Local aliasing beside global: the words of which a table has an alias get their values there, for
+// a round would store the older one over them; the others go to the data region (SOFTWRAP-1). Until
+// this wrap has closed no other one uses these words: the caller isolates.
+template <class Tm>
+void SoftWrap<Tm>::Transaction::choose_home() {
+  home_.clear();
+  home_.reserve(own_.size());
+  own_.for_each([&](std::uint64_t offset, std::uint64_t value) {
+    // mutant: softwrap-local-beside-aliases
+    if (engine_.tables_.find(offset) != nullptr) return store(offset, value);
+    home_.push_back({offset, value});
+  });
+}
+
+// The wrap's log is durable. RETIRE-1: the lines are flushed by the round that covers the wrap.
+template <class Tm>
+Status SoftWrap<Tm>::Transaction::go_home() {
+  if (!home_.empty() && engine_.stream_home_) {
+    if (Status s = this->stream_home(home_); !s.ok()) return s;
+  } else {
+    this->store_home(home_);
+    // mutant: softwrap-local-lines-flushed
+    for (const medium::WordStore& w : home_)
+      node_.front().push_back(w.offset / medium::line_bytes * medium::line_bytes);
+  }
+  if (!ops_.empty()) {
+    {
+      const std::lock_guard lock(engine_.heap_bits_);
+      this->apply_heap_ops(data_writer_);  // SOFTWRAP-3
+    }
+    data_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
+  }
+  // The writer had to flush lines by itself: no other thread's fence covers them.
+  if (huge_)
+    if (Status s = core_.medium.fence(); !s.ok()) return s;
+  // mutant: softwrap-heap-lines-flushed
+  if (!node_.empty()) engine_.retirer_->push(node_);
+  return {};
 }
 
 template <class Tm>
@@ -145,20 +209,10 @@ std::uint64_t SoftWrap<Tm>::Transaction::commit(Durability) {
     return this->end_read_only();
   }
   const auto persist = [&](std::uint64_t drawn) {
-    Status s = log().close(drawn);
+    Status s = this->objects_durable();
+    if (s.ok()) s = log().close(drawn);
     ThreadCounters::add(row_.log_bytes, log().lines() * medium::line_bytes);
-    if (s.ok() && !ops_.empty()) {
-      {
-        const std::lock_guard lock(engine_.heap_bits_);
-        this->apply_heap_ops(data_writer_);  // SOFTWRAP-3
-      }
-      data_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
-      // The writer had to flush lines by itself: no other thread's fence covers them.
-      if (huge_) s = core_.medium.fence();
-      // mutant: softwrap-heap-lines-flushed
-      if (s.ok()) engine_.retirer_->push(node_);
-    }
-    return s;
+    return s.ok() ? go_home() : s;
   };
   return this->commit_durably(
       engine_, [&] { prepare(); }, persist,
@@ -198,6 +252,8 @@ template <class Tm>
 void SoftWrap<Tm>::Transaction::end() noexcept {
   added_.clear();
   objects_.clear();
+  own_.clear();
+  local_ = false;
   this->end_log();
   engine_.tables_.close(slot_);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "papers/softwrap/wrap_calls.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "perdure/api/pool.hpp"
 #include "perdure/api/running.hpp"
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/pool/size_classes.hpp"
 
 namespace perdure::papers::softwrap {
 
@@ -16,11 +18,12 @@ namespace perdure::papers::softwrap {
 class WrapCalls::State {
  public:
   virtual ~State() = default;
-  virtual void open() = 0;
+  virtual void open(WrapOptions options) = 0;
   virtual void close_wrap() = 0;
   virtual void abort() = 0;
   virtual void read(void* to, const void* source, std::size_t n) = 0;
   virtual void write(void* destination, const void* from, std::size_t n) = 0;
+  virtual void* place(const void* object, std::size_t n) = 0;
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void free(void* block) = 0;
   virtual void checkpoint() = 0;
@@ -62,12 +65,16 @@ class Over final : public WrapCalls::State {
  public:
   explicit Over(detail::Opened opened) : running_(std::move(opened)) {}
 
-  void open() override {
+  void open(WrapOptions options) override {
     Transaction& c = transaction();
     for (int left = 3;; --left) {
       c.begin(true);
-      if (c.roomy()) return;
+      Status s;
+      if (options.aliasing == Aliasing::local) s = c.alias_locally();
+      if (options.aliasing == Aliasing::global) s = c.alias_globally();
+      if (s.ok() && c.roomy()) return;
       c.rollback();
+      s.or_throw();
       if (left == 0) throw no_log_space();
       engine::make_log_space(*running_.engine, c, {c.half()});
     }
@@ -81,6 +88,29 @@ class Over final : public WrapCalls::State {
   }
   void write(void* destination, const void* from, std::size_t n) override {
     guarded([&](Transaction& c) { Tx<Transaction>(c).write_bytes(destination, from, n); });
+  }
+  void* place(const void* object, std::size_t n) override {
+    void* block = nullptr;
+    guarded([&](Transaction& c) {
+      auto* const to = c.alloc(n);
+      const auto* const from = static_cast<const std::byte*>(object);
+      const auto offset = static_cast<std::uint64_t>(to - running_.file().view());
+      // Replayed heap ops, and a span's directory word that a crash leaves although its chunk is
+      // another's by now, take the first bytes of a chunk for a bitmap: these are logged.
+      for (std::uint64_t i = 0, part = 0; i < n; i += part) {
+        const std::uint64_t in_chunk = (offset + i) % pool::chunk_bytes;
+        const bool bitmap = in_chunk < pool::max_bitmap_bytes;
+        const std::uint64_t end = bitmap ? pool::max_bitmap_bytes : pool::chunk_bytes;
+        part = std::min<std::uint64_t>(n - i, end - in_chunk);
+        // mutant: softwrap-object-beside-bitmaps, softwrap-object-without-aliases
+        if (bitmap || !c.unaliased(offset + i, (part + 7) / 8))
+          Tx<Transaction>(c).write_bytes(to + i, from + i, part);
+        else
+          c.stream_object(to + i, from + i, part);
+      }
+      block = to;
+    });
+    return block;
   }
   void* allocate(std::size_t bytes) override {
     void* block = nullptr;
@@ -177,8 +207,8 @@ void* WrapCalls::root_address() const noexcept {
   return state_->file().view() + state_->file().root_offset();
 }
 
-void WrapCalls::wrapOpen() {
-  if (state_->depth() == 0) state_->open();
+void WrapCalls::wrapOpen(WrapOptions options) {
+  if (state_->depth() == 0) state_->open(options);
   ++state_->depth();
 }
 
@@ -202,14 +232,28 @@ void WrapCalls::wrapRead(void* to, const void* source, std::size_t n) {
   wrapClose();
 }
 
+void WrapCalls::must_have(const void* address, std::size_t n) const {
+  const auto home = reinterpret_cast<std::uintptr_t>(state_->file().view()),
+             at = reinterpret_cast<std::uintptr_t>(address);
+  if (at < home || at - home + n > state_->file().header().data_bytes)
+    throw error(failure(Code::invalid, state_->file().path(), "an address that is not in the pool",
+                        "one in root(), or in an allocated block"));
+}
+
 void WrapCalls::wrapWrite(void* destination, const void* from, std::size_t n) {
   if (state_->depth() == 0) throw outside(file().path(), "a store");
-  const auto home = reinterpret_cast<std::uintptr_t>(file().view()),
-             at = reinterpret_cast<std::uintptr_t>(destination);
-  if (at < home || at - home + n > file().header().data_bytes)
-    throw error(failure(Code::invalid, file().path(), "an address that is not in the pool",
-                        "one in root(), or in an allocated block"));
+  must_have(destination, n);
   state_->write(destination, from, n);
+}
+
+void WrapCalls::wrapFlip(void** pointer, const void* object, std::size_t n) {
+  if (state_->depth() == 0) throw outside(file().path(), "wrapFlip()");
+  must_have(pointer, sizeof *pointer);
+  void* old = nullptr;
+  wrapRead(&old, pointer, sizeof old);
+  void* const now = state_->place(object, n);
+  wrapWrite(pointer, &now, sizeof now);
+  if (old != nullptr) pfree(old);
 }
 
 void* WrapCalls::pmalloc(std::size_t bytes) {

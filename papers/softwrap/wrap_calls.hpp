@@ -14,9 +14,9 @@
 // the calling thread. Wraps nest, flat: the outermost is the transaction. A scalar smaller than a
 // word is stored with the rest of its word: wraps may not share words, even if they store to
 // different bytes of one.
-// Not in the paper: wrapAbort, pfree, and the exceptions. Outside a wrap, wrapLoad and wrapRead are
-// a wrap of their own.
-// Crash invariants: SOFTWRAP-1 to SOFTWRAP-3 (papers/softwrap/softwrap.hpp).
+// Not in the paper: wrapAbort, wrapFlip's name, pfree, and the exceptions. Outside a wrap, wrapLoad
+// and wrapRead are a wrap of their own.
+// Crash invariants: SOFTWRAP-1 to SOFTWRAP-4 (papers/softwrap/softwrap.hpp).
 // Errors: as in Pool, and the constructor throws std::bad_alloc too. A wrap may rely on half of its
 // thread's log bucket, and on half an alias table. A wrap that needs more and finds no more, or to
 // which pmalloc would give memory that is being retired, is rolled back, and the call throws
@@ -38,6 +38,19 @@
 
 namespace perdure::papers::softwrap {
 
+/// Where the aliases of a wrap are.
+enum class Aliasing : std::uint8_t {
+  of_engine,  ///< as the pool's engine has them: "softwrap" global, "softwrap-local" local
+  global,     ///< in tables that all wraps share; the default of the paper
+  local  ///< in one of the wrap's own (section IV-D): its values are in the data region when it
+         ///< has closed. Other wraps' global aliases of the same words are kept right
+};
+
+/// The options of wrapOpen (Algorithm 3).
+struct WrapOptions {
+  Aliasing aliasing = Aliasing::of_engine;  ///< of this wrap
+};
+
 /// The part that does not depend on the root's type.
 class WrapCalls {
  public:
@@ -47,7 +60,9 @@ class WrapCalls {
   /// next opening recovers.
   ~WrapCalls();
 
-  void wrapOpen();
+  /// The options of a nested wrap count for nothing: it is the outermost one's. Throws
+  /// `unsupported` for global aliasing in a pool of engine "softwrap-local", which has no tables.
+  void wrapOpen(WrapOptions options = {});
   /// Closes a wrap. The outermost is durable when this returns.
   void wrapClose();
   /// Aborts the wrap, however deeply it is nested: all of it is undone.
@@ -68,6 +83,19 @@ class WrapCalls {
   void wrapRead(void* to, const void* source, std::size_t n);
   /// Copies n bytes of DRAM to the pool.
   void wrapWrite(void* destination, const void* from, std::size_t n);
+  /// Replaces the object to which *pointer leads (null: none), for objects that change as a whole
+  /// (section V-C.2, "pointer flipping"): a new block gets the n bytes, the pointer its address,
+  /// and the old block is freed. The bytes go past the log and the aliases; a wrap that has
+  /// replaced some has one more fence, for all of them. What the log takes of an object is 24 bytes
+  /// and one part in 128 of its own, where a chunk's bitmap may have been; and all of it, if words
+  /// of its block still have aliases.
+  void wrapFlip(void** pointer, const void* object, std::size_t n);
+  /// The same of a plain value.
+  template <class T>
+  void wrapFlip(T** pointer, const std::type_identity_t<T>& object) {
+    static_assert(plain_value<T>, "perdure::paper: an object is trivially copyable");
+    wrapFlip(reinterpret_cast<void**>(pointer), std::addressof(object), sizeof object);
+  }
   /// Returns a block whose contents are undefined; it is freed if the wrap is aborted or never
   /// closes.
   [[nodiscard]] void* pmalloc(std::size_t bytes);
@@ -90,6 +118,7 @@ class WrapCalls {
   [[nodiscard]] void* root_address() const noexcept;
 
  private:
+  void must_have(const void* address, std::size_t n) const;
   std::unique_ptr<State> state_;
 };
 

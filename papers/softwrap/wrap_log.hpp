@@ -182,6 +182,13 @@ class WrapLog {
     entry(WrapRecord::tag_of(number), value);
   }
   void run(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) noexcept;
+  /// Words from `offset` on that the data region has already: 12 bytes for each 2^24 of them.
+  void object(std::uint64_t offset, std::uint64_t words) noexcept {
+    for (std::uint64_t part = 0; words != 0; words -= part, offset += part * 8) {
+      part = std::min(words, WrapRecord::max_in_run);
+      entry(WrapRecord::object, offset / 8 | part << 40);
+    }
+  }
   void heap(const pool::HeapOp& op) noexcept {
     entry(op.set ? WrapRecord::alloc : WrapRecord::free, WrapRecord::value_of(op));
   }
@@ -204,12 +211,12 @@ class WrapLog {
                             const WrapScan& scan) noexcept {
     if (scan.end != 0) medium.flush(place.bucket_at(bucket), scan.end * 64);
   }
-  /// Visits a wrap's entries in order: word(offset, value), heap(op). Returns the number of bytes
-  /// between the last of them and the close: 8 or 4 of check, or 0. Returns -1 if one of them is no
-  /// entry (only damage makes such).
-  template <class Word, class Heap>
+  /// Visits a wrap's entries in order: word(offset, value), heap(op), object(offset, words).
+  /// Returns the number of bytes between the last of them and the close: 8 or 4 of check, or 0.
+  /// Returns -1 if one of them is no entry (only damage makes such).
+  template <class Word, class Heap, class Object>
   static std::ptrdiff_t entries(const medium::Medium& medium, const WrapPlace& place,
-                                const WrapFound& wrap, Word&& word, Heap&& heap);
+                                const WrapFound& wrap, Word&& word, Heap&& heap, Object&& object);
 
  private:
   // Words of the line of control.
@@ -244,9 +251,9 @@ class WrapLog {
   alignas(64) std::array<std::uint32_t, 32> line_{};
 };
 
-template <class Word, class Heap>
+template <class Word, class Heap, class Object>
 std::ptrdiff_t WrapLog::entries(const medium::Medium& medium, const WrapPlace& place,
-                                const WrapFound& wrap, Word&& word, Heap&& heap) {
+                                const WrapFound& wrap, Word&& word, Heap&& heap, Object&& object) {
   const std::byte* at = medium.at(place.bucket_at(wrap.bucket) + wrap.first * 64);
   const std::byte* const end =
       at + (wrap.last - wrap.first) * 64 -
@@ -264,6 +271,7 @@ std::ptrdiff_t WrapLog::entries(const medium::Medium& medium, const WrapPlace& p
       case WrapRecord::segment: segment = value << WrapRecord::segment_bits; break;
       case WrapRecord::alloc:
       case WrapRecord::free: heap(WrapRecord::heap_op(tag, value)); break;
+      case WrapRecord::object: object((value << 24 >> 24) * 8, value >> 40); break;
       case WrapRecord::run: {
         const std::uint64_t first = value << 24 >> 24, count = value >> 40;
         if (static_cast<std::uint64_t>(end - at) < count * 8) return -1;

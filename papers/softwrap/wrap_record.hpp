@@ -10,6 +10,9 @@
 //             segment         the value is the segment of what follows
 //             alloc, free     a heap op: size class 8 bits; then a small block's offset / 16, or a
 //                             large one's chunk (28 bits) and chunks
+//             object          the value is a first word (40 bits) and a count (24 bits): as many
+//                             words lie in the data region, durable before this wrap's close
+//                             (SOFTWRAP-4, softwrap.hpp)
 //             run             the value is a first word (40 bits) and a count (24 bits): as many
 //                             8-byte values follow
 //             0               no entry: 4 bytes of padding
@@ -36,7 +39,7 @@ namespace perdure::papers::softwrap {
 
 struct WrapRecord {
   static constexpr std::uint32_t segment = 0xfffffff1, alloc = 0xfffffff2, free = 0xfffffff3,
-                                 run = 0xfffffff4;
+                                 run = 0xfffffff4, object = 0xfffffff5;
   static constexpr std::uint64_t entry_bytes = 12, check_bytes = 8, close_bytes = 8,
                                  long_close_bytes = 20;
   static constexpr unsigned segment_bits = 31;  ///< words

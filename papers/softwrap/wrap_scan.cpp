@@ -54,7 +54,8 @@ class Sums {
     if (last.close(bucket_.line(n), less) != bucket_.stored_sum(n)) return 0;
     const auto left = WrapLog::entries(
         bucket_.medium, bucket_.place, {0, first, n + 1, bucket_.number, long_close},
-        [](std::uint64_t, std::uint64_t) {}, [](const pool::HeapOp&) {});
+        [](std::uint64_t, std::uint64_t) {}, [](const pool::HeapOp&) {},
+        [](std::uint64_t, std::uint64_t) {});
     if (left < 0) return 0;
     if (left == 0) return 32;
     const auto bytes = static_cast<std::size_t>(left);

@@ -52,6 +52,11 @@ using FlushLines = void (*)(const void* first, std::size_t lines) noexcept;
 /// be.
 using StreamLines = void (*)(void* to, const void* from, std::size_t bytes) noexcept;
 
+/// Stores an aligned word past the cache.
+inline void stream_word(void* to, std::uint64_t value) noexcept {
+  _mm_stream_si64(static_cast<long long*>(to), static_cast<long long>(value));
+}
+
 /// REQUIRES: supported(instruction). `none` yields a function that does nothing.
 [[nodiscard]] FlushLines flush_lines(FlushInstruction instruction) noexcept;
 [[nodiscard]] StreamLines stream_lines(StreamInstruction instruction) noexcept;

@@ -17,9 +17,9 @@
 //   last entry. A thread's lines enter the queue together, each as of the time at which it was
 //   written: at a fence, and where one of them must wait. The locked instruction that guards the
 //   queue waits for all of the thread's write-backs: taken for each line, it made memory seem no
-//   faster than 600 ns a line. The paper does not say whether threads share the queue: here there is one for the
-//   whole memory, or one per thread (Delays::buffer_each). The paper brackets its loop with CPUID;
-//   that traps in virtual machines, so lfence orders the clock reads here.
+//   faster than 600 ns a line. The paper does not say whether threads share the queue: here there
+//   is one for the whole memory, or one per thread (Delays::buffer_each). The paper brackets its
+//   loop with CPUID; that traps in virtual machines, so lfence orders the clock reads here.
 // Thread safety: any thread may call written() and fenced(). Delays never change what is durable
 // when.
 #pragma once
@@ -74,7 +74,8 @@ class ModelDelay {
     std::array<std::uint64_t, queue_lines> line{}, at{};
     std::size_t waiting = 0;
   };
-  /// SoftWrAP's queue, changed under `lock`: until[i] is when line[i], one of the last 8, leaves it.
+  /// SoftWrAP's queue, changed under `lock`: until[i] is when line[i], one of the last 8, leaves
+  /// it.
   struct alignas(128) Queue {
     Queue() { line.fill(no_line); }
     /// Whether one more line would have to wait now, if `before` others enter first. Without the

@@ -179,6 +179,10 @@ class MarkedMedium : public MappedMedium {
   [[nodiscard]] std::byte* address(std::uint64_t offset) const noexcept {
     return offset < log_bytes_ ? log_ + offset : data_ + (offset - log_bytes_);
   }
+  static void count_streamed(Row& r, std::size_t n) noexcept {
+    add(r.streamed_lines, n / line_bytes);
+    add(r.written_bytes, n);
+  }
 
  private:
   [[nodiscard]] Hardware& hardware() noexcept { return static_cast<Hardware&>(*this); }
@@ -219,10 +223,6 @@ class MarkedMedium : public MappedMedium {
   static void count_flushed(Row& r, std::uint64_t lines) noexcept {
     add(r.flushed_lines, lines);
     add(r.written_bytes, lines * line_bytes);
-  }
-  static void count_streamed(Row& r, std::size_t n) noexcept {
-    add(r.streamed_lines, n / line_bytes);
-    add(r.written_bytes, n);
   }
   Status mapped(std::uint64_t from, std::uint64_t to) final {
     hardware().covered(from, to);

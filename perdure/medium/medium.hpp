@@ -136,6 +136,12 @@ class Medium {
   virtual void store_words(std::uint64_t base, std::span<const WordStore> words) noexcept {
     for (const WordStore& w : words) store(base + w.offset, &w.value, sizeof w.value);
   }
+  /// The same as store_words(), and flush() of their lines; where the processor can, the words are
+  /// stored past its cache. They are durable after the fence.
+  virtual void stream_words(std::uint64_t base, std::span<const WordStore> words) noexcept {
+    store_words(base, words);
+    each_line(base, words, [&](std::uint64_t line) { flush(line * line_bytes, line_bytes); });
+  }
   /// A non-temporal store of whole lines (offset and n are multiples of 64, src is 8-aligned). It
   /// is durable after the fence.
   virtual void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept = 0;
@@ -253,6 +259,14 @@ class Medium {
       for (j = i + 1; j < lines.size() && lines[j] == lines[j - 1] + 1; ++j) {}
       f(lines[i], j - i);
     }
+  }
+  /// Calls f(line number) for the line of each word, once for neighbours in one line.
+  template <class F>
+  static void each_line(std::uint64_t base, std::span<const WordStore> words, F&& f) {
+    std::uint64_t before = ~std::uint64_t{0};
+    for (const WordStore& w : words)
+      if (const std::uint64_t line = (base + w.offset) / line_bytes; line != before)
+        f(before = line);
   }
   /// Adds to a counter of the calling thread's own row by a load, an add and a store instead of a
   /// locked instruction.

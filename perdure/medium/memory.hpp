@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 #include <utility>
 
@@ -71,6 +72,18 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   }
 
   std::string_view kind() const noexcept override { return traits_.kind; }
+  void stream_words(std::uint64_t base, std::span<const WordStore> words) noexcept override {
+    for (const WordStore& w : words) {
+      assert(this->allocated(base + w.offset, sizeof w.value));
+      base::stream_word(address(base + w.offset), w.value);
+    }
+    auto& mine = row();
+    Base::each_line(base, words, [&](std::uint64_t line) {
+      base::note_flushed(address(line * line_bytes), line_bytes);
+      charge(line, 1);
+      this->count_streamed(mine, line_bytes);
+    });
+  }
   std::string describe() const override { return traits_.about; }
 
   Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override {

@@ -64,6 +64,14 @@ inline constexpr std::array<ClassInfo, small_classes> classes = detail::make_cla
 static_assert(classes[small_classes - 1].bytes == max_small &&
               classes[small_classes - 1].chunks * chunk_bytes <= 1 << 20);
 
+/// A span's bitmap takes at most so many bytes, the first of its first chunk.
+inline constexpr std::uint64_t max_bitmap_bytes = classes[0].first;
+static_assert([] {
+  for (const ClassInfo& info : classes)
+    if ((info.blocks + 7) / 8 > max_bitmap_bytes) return false;
+  return true;
+}());
+
 [[nodiscard]] constexpr std::uint64_t class_bytes(std::uint32_t cls) noexcept {
   return cls < small_classes ? classes[cls].bytes : 0;
 }

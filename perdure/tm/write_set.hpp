@@ -121,6 +121,7 @@ class WriteSet {
   }
   void clear() noexcept { index_.clear(); }
   [[nodiscard]] Writes& writes() noexcept { return writes_; }
+  [[nodiscard]] const Writes& writes() const noexcept { return writes_; }
 
  private:
   Writes writes_;

@@ -255,6 +255,30 @@ TEST_P(Contract, words_are_stored_in_their_order) {
   all_there();
 }
 
+// stream_words needs no flush: its words are durable after the fence.
+TEST_P(Contract, streamed_words_are_durable_after_the_fence) {
+  std::vector<WordStore> words;
+  for (std::uint64_t i = 0; i < 500; ++i) words.push_back({i * 8008 % 40000 / 8 * 8, i + 1});
+  for (std::uint64_t i = 0; i < 8; ++i) words.push_back({45056 + i * 8, 7});  // one line
+  const Counters before = medium_->counters();
+  medium_->stream_words(data_at(0), words);
+  medium_->stream_words(data_at(0), {});
+  ASSERT_TRUE(medium_->fence().ok());
+  const Counters c = medium_->counters() - before;
+  const std::uint64_t lines = c.flushed_lines + c.streamed_lines;
+  EXPECT_GE(501U, lines) << "neighbours in one line are written once";
+  EXPECT_LE(301U, lines);
+  EXPECT_EQ(1U, c.fences);
+  std::map<std::uint64_t, std::uint64_t> expected;
+  for (const WordStore& w : words) expected[w.offset] = w.value;
+  reopen();
+  for (const auto& [offset, value] : expected) {
+    std::uint64_t found = 0;
+    std::memcpy(&found, medium_->at(data_at(offset)), sizeof found);
+    ASSERT_EQ(value, found) << offset;
+  }
+}
+
 TEST_P(Contract, reading_counts_nothing) {
   const Counters before = medium_->counters();
   (void)bytes_at(*medium_, 0, log_bytes);

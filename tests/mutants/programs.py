@@ -31,6 +31,7 @@ PROGRAMS = {
     "wrap_log": ("papers_wrap_log_test", [*GTEST]),
     "softwrap": ("papers_softwrap_test", [*GTEST]),
     "softwrap_crash": ("papers_softwrap_crash_test", [*GTEST]),
+    "wrap_options": ("papers_wrap_options_test", [*GTEST]),
     "softwrap_rounds": ("papers_softwrap_rounds_test", [*GTEST]),
     "bppm": ("papers_bppm_test", [*GTEST]),
     "rewind_log": ("papers_rewind_log_test", [*GTEST]),

@@ -55,6 +55,46 @@ SOFTWRAP = (
         {"softwrap-heap-lines-flushed": leave_out()},
         by="softwrap",
     ),
+    Mutant(
+        "a local wrap's words that have aliases get newer ones",
+        {"softwrap-local-beside-aliases": never()},
+        by="wrap_options",
+    ),
+    Mutant(
+        "a local wrap's lines are flushed before X (RETIRE-1)",
+        {"softwrap-local-lines-flushed": leave_out()},
+        by="softwrap_rounds",
+    ),
+    Mutant(
+        "what a wrap streams to the data region is durable with it",
+        {"softwrap-streamed-home-durable": succeed()},
+        by="softwrap_rounds",
+    ),
+    Mutant(
+        "objects are durable before the close of their wrap (SOFTWRAP-4)",
+        {"softwrap-objects-before-close": succeed()},
+        by="wrap_options",
+    ),
+    Mutant(
+        "objects are not overwritten by older wraps (SOFTWRAP-4)",
+        {"softwrap-objects-not-overwritten": always()},
+        by="wrap_options",
+    ),
+    Mutant(
+        "objects leave out where bitmaps may have been",
+        {"softwrap-object-beside-bitmaps": never(part="1 of 2")},
+        by="wrap_options",
+    ),
+    Mutant(
+        "objects have no older aliases",
+        {"softwrap-object-without-aliases": never(part="2 of 2")},
+        by="wrap_options",
+    ),
+    Mutant(
+        "a wrap waits at the threshold",
+        {"softwrap-waits-at-threshold": never()},
+        by="softwrap_rounds",
+    ),
     Mutant("spans have no aliases (SOFTWRAP-3)", {"softwrap-spans-drained": never()}),
     Mutant(
         "an aborted wrap's aliases are forgotten (SOFTWRAP-3)",

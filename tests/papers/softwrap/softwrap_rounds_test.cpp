@@ -22,11 +22,10 @@ using Engine = papers::softwrap::SoftWrap<tm::None>;
 
 /// A pool whose root is 100 words, and the engine on it; the caller isolates.
 struct Direct {
-  explicit Direct(std::uint32_t long_wrap_ms = 0, std::uint32_t alias_entries = 64) {
+  explicit Direct(const papers::SoftwrapOptions& options) {
     engine::Config config;
     config.threads = 4;
-    config.options =
-        papers::SoftwrapOptions{.alias_entries = alias_entries, .long_wrap_ms = long_wrap_ms};
+    config.options = options;
     pool::Identity who = Engine::identity(config);
     who.engine = Engine::name;
     who.layout = "words";
@@ -42,6 +41,9 @@ struct Direct {
     file->start_session(Engine::view_policy).or_throw();
     engine = std::make_unique<Engine>(*file, config, engine::Recovery());
   }
+  explicit Direct(std::uint32_t long_wrap_ms = 0, std::uint32_t alias_entries = 64)
+      : Direct(papers::SoftwrapOptions{.alias_entries = alias_entries,
+                                       .long_wrap_ms = long_wrap_ms}) {}
   [[nodiscard]] std::uint64_t* word(std::size_t i) const {
     return reinterpret_cast<std::uint64_t*>(file->view() + file->header().root_offset) + i;
   }
@@ -184,6 +186,50 @@ TEST(SoftWrapRounds, AWrapSeesOneSwitchAtMost) {
   first.join();
   second.join();
   EXPECT_GE(d.period(), 2U);
+  EXPECT_TRUE(d.engine->close().ok());
+}
+
+// RETIRE-1: what a wrap with local aliasing has stored to the data region is durable there before X
+// covers the wrap, whoever takes the round.
+TEST(SoftWrapRounds, ALocalWrapsValuesAreDurableBeforeTheCheckpointIdCoversThem) {
+  for (const bool stream : {false, true}) {
+    Direct d(papers::SoftwrapOptions{.alias_entries = 64, .stream_home = stream});
+    auto& c = d.engine->transaction();
+    c.begin(true);
+    ASSERT_TRUE(c.alias_locally().ok());
+    for (std::size_t w = 0; w < 40; w += 9) c.write(d.word(w), w + 5);
+    c.commit(durable);
+    EXPECT_EQ(0U, d.engine->tables().active().size());
+    for (std::size_t w = 0; w < 40; w += 9) EXPECT_EQ(w + 5, d.recovered(w)) << "from the log";
+    d.engine->checkpoint().or_throw();
+    for (std::size_t w = 0; w < 40; w += 9) EXPECT_EQ(w + 5, d.recovered(w)) << stream;
+    EXPECT_TRUE(d.engine->close().ok());
+  }
+}
+
+// SoftwrapOptions::wait_at_threshold: an eighth of 64 entries. A wrap that is open keeps the first
+// table from being retired, so the second one must take what comes, up to its threshold.
+TEST(SoftWrapRounds, AWrapWaitsWhereTheTableIsAtItsThreshold) {
+  Direct d(
+      papers::SoftwrapOptions{.alias_entries = 64, .long_wrap_ms = 0, .wait_at_threshold = true});
+  auto& keeps = d.engine->transaction();
+  keeps.begin(false);
+  std::atomic<unsigned> opened{0};
+  std::uint64_t most = 0;
+  std::thread other([&] {
+    for (std::size_t w = 0; w < 40; ++w)
+      d.wrap([&](auto& c) {
+        ++opened;
+        most = std::max(most, d.engine->tables().active().size());
+        c.write(d.word(w), w + 1);
+      });
+  });
+  while (opened < 16) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));  // for it to go on, if it can
+  keeps.commit(durable);
+  other.join();
+  EXPECT_GT(8U, most) << "entries of the active table where a wrap opened";
+  for (std::size_t w = 0; w < 40; ++w) EXPECT_EQ(w + 1, d.get(w));
   EXPECT_TRUE(d.engine->close().ok());
 }
 

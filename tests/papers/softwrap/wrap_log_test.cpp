@@ -65,7 +65,7 @@ Words words_of(const Rig& rig, const papers::softwrap::WrapFound& wrap) {
   EXPECT_GE(WrapLog::entries(
                 *rig.medium, rig.place, wrap,
                 [&](std::uint64_t offset, std::uint64_t value) { words[offset] = value; },
-                [](const pool::HeapOp&) { FAIL(); }),
+                [](const pool::HeapOp&) { FAIL(); }, [](std::uint64_t, std::uint64_t) { FAIL(); }),
             0);
   return words;
 }
@@ -165,7 +165,8 @@ TEST(WrapLog, EntriesComeBackAsTheyWere) {
                   [&](std::uint64_t offset, std::uint64_t value) { next(offset, value, 0); },
                   [&](const pool::HeapOp& op) {
                     next(op.offset, op.chunks * 10000ULL + op.cls + (op.set ? 1000U : 0U), 1);
-                  }),
+                  },
+                  [&](std::uint64_t offset, std::uint64_t words) { next(offset, words, 2); }),
               0);
     EXPECT_EQ(all[w].size(), i);
   }
