@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tokyo Cabinet's B+-tree database, one transaction per update, synchronised with the device at its
-// end (BDBOTSYNC), as in Blurred Persistence's KVStore (MSST '15, Table I). It does not isolate, so
-// it runs on one thread.
+// end (BDBOTSYNC). It does not isolate, so it runs on one thread.
 #include <tcbdb.h>
 
 #include <stdexcept>

@@ -45,6 +45,11 @@ STRUCTURES = {
             "{} % updates, ordered store of 16-byte keys and 100-byte values, 100 k of 200 k keys",
             "Blurred Persistence"),
         Structure(
+            "tchash", ("tchash-100", ),
+            "{} % updates, hash table of Tokyo Cabinet's design, 16-byte keys and 100-byte values, "
+            "100 k of 200 k keys",
+            "Blurred Persistence"),
+        Structure(
             "ht", ("ht-1", ),
             "inserts a random key of 1 M into a hash table of fixed size with open addressing",
             "DudeTM"),

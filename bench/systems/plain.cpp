@@ -38,7 +38,8 @@ class PlainHost : public HostDefaults {
 using PlainWorkloads =
     JoinedLists<SwapList<PlainModel>, HashList<PlainModel>, RbList<PlainModel>, BtList<PlainModel>,
                 HashInsertList<PlainModel>, TreeInsertList<PlainModel>, NewOrderList<PlainModel>,
-                LocationList<PlainModel>, StoreList<PlainModel>, YcsbList<PlainModel>>;
+                LocationList<PlainModel>, StoreList<PlainModel>, YcsbList<PlainModel>,
+                TcHashList<PlainModel>>;
 
 }  // namespace
 

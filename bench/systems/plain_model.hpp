@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <new>
 #include <type_traits>
 
@@ -59,7 +60,9 @@ struct PlainTx : PlainLoads {
   }
   template <class T>
   void destroy(T* t) const {
-    delete t;
+    // Without the size: it may be an allocate()d block of more bytes.
+    std::destroy_at(t);
+    ::operator delete(t);
   }
   template <class T>
   T* allocate(std::size_t n) const {

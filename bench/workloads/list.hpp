@@ -15,8 +15,10 @@
 #include "bench/workloads/hash.hpp"
 #include "bench/workloads/hash_values.hpp"
 #include "bench/workloads/key_set.hpp"
+#include "bench/workloads/kv_table.hpp"
 #include "bench/workloads/rb_tree.hpp"
 #include "bench/workloads/sps.hpp"
+#include "bench/workloads/tc_table.hpp"
 #include "bench/workloads/ycsb.hpp"
 
 namespace bench {
@@ -40,6 +42,8 @@ template <class Model>
 using BpList = WorkloadList<KeySet<BplusTree<Model, BtPages>>>;  ///< nodes of 4 KiB
 template <class Model>
 using HashValueList = WorkloadList<KeySet<HashValues<Model>>>;
+template <class Model>
+using TcHashList = WorkloadList<KeySet<KvTable<TcCalls<Model>>>>;
 // The workloads of DudeTM, and of YCSB.
 template <class Model>
 using HashInsertList = WorkloadList<HashInserts<Model>>;
