@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // pmemobj: the workloads over libpmemobj (PMDK), with transactions as its users write them:
-// TX_BEGIN, a snapshot of each field before its first store (TX_ADD_FIELD's function), the
+// TX_BEGIN, one snapshot of an object before the first store to it (TX_ADD's function), or of a
+// field where the transaction changes only one (TX_ADD_FIELD's), none of a new object, the
 // functions of TX_NEW and TX_FREE, PMEMoid links resolved by pmemobj_direct.
 // Thread safety: libpmemobj does not isolate. On one thread no lock is taken; on more, a PMEMrwlock
 // of the pool guards the structure, which the transaction itself takes (TX_PARAM_RWLOCK), or a
@@ -12,6 +13,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
@@ -29,6 +31,7 @@ struct PmemRef {
   T* direct = nullptr;
 
   explicit operator bool() const { return direct != nullptr; }
+  T& operator*() const { return *direct; }
   T* operator->() const { return direct; }
   T& operator[](std::size_t i) const { return direct[i]; }
   friend bool operator==(const PmemRef& a, const PmemRef& b) { return a.direct == b.direct; }
@@ -55,7 +58,8 @@ struct PmemModel {
   };
 };
 
-struct PmemTx {
+class PmemTx {
+ public:
   template <class T>
   using Field = PmemModel::Field<T>;
   template <class T>
@@ -70,22 +74,31 @@ struct PmemTx {
     const PMEMoid oid = link.oid;
     return {oid, static_cast<T*>(pmemobj_direct(oid))};
   }
+  /// One snapshot of the whole object, so that set() takes none of its fields
+  /// (workloads/snapshot.hpp).
   template <class T>
-  void set(Field<T>& field, std::type_identity_t<T> value) const {
-    pmemobj_tx_add_range_direct(&field, sizeof field);
+  void snapshot(T& object) {
+    if (has(&object, sizeof object)) return;
+    pmemobj_tx_add_range_direct(&object, sizeof object);
+    note(&object, sizeof object);
+  }
+  template <class T>
+  void set(Field<T>& field, std::type_identity_t<T> value) {
+    if (!has(&field, sizeof field)) pmemobj_tx_add_range_direct(&field, sizeof field);
     field.value = value;
   }
   template <class T>
-  void set(Link<T>& link, std::type_identity_t<PmemRef<T>> to) const {
-    pmemobj_tx_add_range_direct(&link, sizeof link);
+  void set(Link<T>& link, std::type_identity_t<PmemRef<T>> to) {
+    if (!has(&link, sizeof link)) pmemobj_tx_add_range_direct(&link, sizeof link);
     link.oid = to.oid;
   }
   template <class T, class... Args>
-  PmemRef<T> make(Args... args) const {
+  PmemRef<T> make(Args... args) {
     // Aborts the transaction if there is no space.
     const PMEMoid oid = pmemobj_tx_alloc(sizeof(T), 1);
     auto* t = static_cast<T*>(pmemobj_direct(oid));
-    new (t) T(args...);  // a new object needs no snapshot; TX_END flushes it
+    new (t) T(args...);
+    note(t, sizeof(T));
     return {oid, t};
   }
   template <class T>
@@ -93,10 +106,26 @@ struct PmemTx {
     pmemobj_tx_free(ref.oid);
   }
   template <class T>
-  PmemRef<T> allocate(std::size_t n) const {
+  PmemRef<T> allocate(std::size_t n) {
     const PMEMoid oid = pmemobj_tx_alloc(n * sizeof(T), 2);
-    return {oid, static_cast<T*>(pmemobj_direct(oid))};
+    auto* t = static_cast<T*>(pmemobj_direct(oid));
+    note(t, n * sizeof(T));
+    return {oid, t};
   }
+
+ private:
+  // Addresses are compared as numbers: they may belong to different objects.
+  [[nodiscard]] bool has(const void* at, std::size_t n) const noexcept {
+    const auto from = reinterpret_cast<std::uintptr_t>(at);
+    return from >= begin_ && from + n <= end_;
+  }
+  void note(const void* at, std::size_t n) noexcept {
+    begin_ = reinterpret_cast<std::uintptr_t>(at);
+    end_ = begin_ + n;
+  }
+  // The object that was last snapshotted, or made (it needs no snapshot; TX_END flushes it). What
+  // lies elsewhere is left to libpmemobj, which takes no second snapshot of what has one.
+  std::uintptr_t begin_ = 0, end_ = 0;
 };
 
 template <class Root>

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "bench/workloads/bplus_node.hpp"
+#include "bench/workloads/snapshot.hpp"
 
 namespace bench {
 
@@ -100,6 +101,7 @@ class BtWork {
     const unsigned slot = used.first_free();
     more.set(slot);
     auto& record = leaf->record[slot];
+    snapshot(tx_, record);
     tx_.set(record.key, key);
     for (unsigned i = 0; i < Leaf::value_words; ++i) tx_.set(record.value[i], value + i);
     more.store(tx_, leaf, used);
@@ -118,6 +120,7 @@ class BtWork {
             unsigned last) {
     const Used to_before = Used::of(tx_, to), from_before = Used::of(tx_, from);
     Used used = to_before, left = from_before;
+    snapshot(tx_, *to);
     for (unsigned i = first; i < last; ++i) {
       const auto& old = from->record[places.at[i].slot];
       const unsigned slot = used.first_free();
@@ -158,6 +161,7 @@ class BtWork {
   /// only what changes, unless the node is new.
   void give(const Row& row, unsigned first, unsigned last, const InnerRef& inner,
             bool is_new = false) {
+    snapshot(tx_, *inner);
     const unsigned old = is_new ? 0 : static_cast<unsigned>(tx_.get(inner->count)) + 1;  // children
     for (unsigned i = 0; first + i < last; ++i)
       if (i + 1 >= old || tx_.get(inner->keys[i]) != row.keys[first + i])

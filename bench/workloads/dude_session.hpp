@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "bench/harness/timed.hpp"
+#include "bench/workloads/snapshot.hpp"
 #include "bench/workloads/tpcc.hpp"
 
 namespace bench {
@@ -139,11 +140,13 @@ struct SessionStore {
     const std::uint64_t version = drawn >> 8;
     host.update([=](auto& tx, Root& root) {
       const auto row = root.records.find(tx, key);
-      if constexpr (updates_only)
+      if constexpr (updates_only) {
+        snapshot(tx, *row);
         for (std::uint64_t f = 0; f < Record::fields; ++f)
           tx.set(row->field[f], field_text(key, f, version));
-      else
+      } else {
         tx.set(row->value, tx.get(row->value) + 1);
+      }
       return true;
     });
     return {.wrote = true, .grown = 0};

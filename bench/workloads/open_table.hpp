@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/harness/rng.hpp"
+#include "bench/workloads/snapshot.hpp"
 
 namespace bench {
 
@@ -39,6 +40,7 @@ struct OpenWords {
       host.update([&](auto& tx, auto& root) {
         const auto table = tx.get(of(root).buckets);
         for (std::uint64_t i = from; i < from + a_transaction; ++i) {
+          snapshot(tx, table[i]);
           tx.set(table[i].used, 0ULL);
           tx.set(table[i].key, 0ULL);
           tx.set(table[i].value, 0ULL);
@@ -55,6 +57,7 @@ struct OpenWords {
       auto& bucket = table[i & (n - 1)];
       const bool used = tx.get(bucket.used) != 0;
       if (used && tx.get(bucket.key) != key) continue;
+      snapshot(tx, bucket);
       tx.set(bucket.used, 1ULL);
       tx.set(bucket.key, key);
       tx.set(bucket.value, value);
@@ -94,6 +97,7 @@ class OpenTable {
       host.update([&](auto& tx, auto& root) {
         const auto table = tx.get(of(root).buckets_);
         for (std::uint64_t i = from; i < from + a_transaction; ++i) {
+          snapshot(tx, table[i]);
           tx.set(table[i].key, 0ULL);
           tx.set(table[i].row, Ref{});
         }
@@ -121,6 +125,7 @@ class OpenTable {
     for (std::uint64_t i = mix(key), tries = 0; tries < n; ++i, ++tries) {
       auto& bucket = table[i & (n - 1)];
       if (tx.get(bucket.key) != 0) continue;
+      snapshot(tx, bucket);
       tx.set(bucket.key, key + 1);
       tx.set(bucket.row, row);
       return;

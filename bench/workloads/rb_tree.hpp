@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bench/workloads/key_set.hpp"
+#include "bench/workloads/snapshot.hpp"
 
 namespace bench {
 
@@ -75,9 +76,9 @@ class RbWork {
     if (!parent)
       tx_.set(root_.top, node);
     else if (to_left)
-      tx_.set(parent->left, node);
+      tx_.set(own(parent)->left, node);
     else
-      tx_.set(parent->right, node);
+      tx_.set(own(parent)->right, node);
     mend_insert(node);
     return 1;
   }
@@ -87,8 +88,8 @@ class RbWork {
     if (left(n) && right(n)) {  // its successor's element moves up, the successor's node is removed
       Ref next = right(n);
       for (Ref l = left(next); l; l = left(next)) next = l;
-      tx_.set(n->key, tx_.get(next->key));
-      tx_.set(n->value, tx_.get(next->value));
+      tx_.set(own(n)->key, tx_.get(next->key));
+      tx_.set(own(n)->value, tx_.get(next->value));
       n = next;
     }
     const Ref child = left(n) ? left(n) : right(n);
@@ -101,13 +102,18 @@ class RbWork {
       if (!is_red(n)) mend_erase(n);
       const Ref p = parent_of(n);
       if (left(p) == n)
-        tx_.set(p->left, Ref{});
+        tx_.set(own(p)->left, Ref{});
       else
-        tx_.set(p->right, Ref{});
+        tx_.set(own(p)->right, Ref{});
     }
     tx_.destroy(n);
   }
 
+  /// A node to which the transaction stores.
+  Ref own(Ref n) {
+    snapshot(tx_, *n);
+    return n;
+  }
   Ref left(Ref n) { return tx_.get(n->left); }
   Ref right(Ref n) { return tx_.get(n->right); }
   Ref parent_of(Ref n) { return n ? tx_.get(n->parent) : Ref{}; }
@@ -115,39 +121,39 @@ class RbWork {
   Ref right_of(Ref n) { return n ? right(n) : Ref{}; }
   bool is_red(Ref n) { return n && tx_.get(n->red) != 0; }
   void paint(Ref n, bool red) {  // stores only what changes: all threads read the upper nodes
-    if (n && is_red(n) != red) tx_.set(n->red, red ? 1ULL : 0ULL);
+    if (n && is_red(n) != red) tx_.set(own(n)->red, red ? 1ULL : 0ULL);
   }
 
   /// `child` takes n's place under n's parent.
   void replace(Ref n, Ref child) {
     const Ref p = parent_of(n);
-    tx_.set(child->parent, p);
+    tx_.set(own(child)->parent, p);
     if (!p)
       tx_.set(root_.top, child);
     else if (left(p) == n)
-      tx_.set(p->left, child);
+      tx_.set(own(p)->left, child);
     else
-      tx_.set(p->right, child);
+      tx_.set(own(p)->right, child);
   }
 
   void rotate_left(Ref n) {
     if (!n) return;
     const Ref r = right(n), inner = left(r);
-    tx_.set(n->right, inner);
-    if (inner) tx_.set(inner->parent, n);
+    tx_.set(own(n)->right, inner);
+    if (inner) tx_.set(own(inner)->parent, n);
     replace(n, r);
-    tx_.set(r->left, n);
-    tx_.set(n->parent, r);
+    tx_.set(own(r)->left, n);
+    tx_.set(own(n)->parent, r);
   }
 
   void rotate_right(Ref n) {
     if (!n) return;
     const Ref l = left(n), inner = right(l);
-    tx_.set(n->left, inner);
-    if (inner) tx_.set(inner->parent, n);
+    tx_.set(own(n)->left, inner);
+    if (inner) tx_.set(own(inner)->parent, n);
     replace(n, l);
-    tx_.set(l->right, n);
-    tx_.set(n->parent, l);
+    tx_.set(own(l)->right, n);
+    tx_.set(own(n)->parent, l);
   }
 
   void mend_insert(Ref n) {

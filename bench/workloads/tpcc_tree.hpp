@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bench/workloads/recast.hpp"
+#include "bench/workloads/snapshot.hpp"
 
 namespace bench::tpcc {
 
@@ -197,6 +198,7 @@ class Tree {
       for (std::uint64_t i = half; i < count; ++i)
         put(tx, right, i - half, tx.get(node->entries[i].key), tx.get(node->entries[i].to));
       tx.set(right->count, count - half);
+      snapshot(tx, *node);
       tx.set(node->count, half);
       if (leaf) tx.set(node->next, right);
       if (at > half) {
@@ -211,6 +213,7 @@ class Tree {
   template <class Tx>
   static void insert_into(Tx& tx, const NodeRef& node, std::uint64_t at, std::uint64_t count,
                           std::uint64_t key, const BytesRef& to) {
+    snapshot(tx, *node);
     for (std::uint64_t i = count; i > at; --i)
       put(tx, node, i, tx.get(node->entries[i - 1].key), tx.get(node->entries[i - 1].to));
     put(tx, node, at, key, to);
