@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DudeTM's figures (papers: DudeTM, ASPLOS '17, section 5)."""
 
-from . import dudetm_criteria, dudetm_log, dudetm_text, dudetm_throughput
+from . import dudetm_beside, dudetm_criteria, dudetm_log, dudetm_text, dudetm_throughput
 from .figure import Paper
 from .verdict import attach
 
@@ -28,12 +28,15 @@ PAPER = Paper(
         "and its volatile logs of 1 MiB a thread; DudeTM-Inf and -Sync are",
         "`dudetm-inf/stm` and `dudetm-sync/stm`. What `update` has not made durable when the "
         "time is over is waited for, and the wait is in the figure. NVML's place is taken by",
-        "libpmemobj, whose flushes and drains are charged the same delay. D-Tab4 (HTM) needs a "
-        "processor with Intel's RTM."
+        "libpmemobj, whose flushes and drains are charged the same delay, Mnemosyne's by its "
+        "protocol in an engine of ours (`redo-mne-past`). D-Tab4 (HTM) needs a processor with "
+        "Intel's RTM."
     ],
     systems=("shadow", "volatile"),
     figures=attach(
         dudetm_criteria.CRITERIA,
-        sorted([*dudetm_throughput.FIGURES, *dudetm_text.FIGURES, *dudetm_log.FIGURES],
-               key=lambda figure: _ORDER.index(figure.row))),
+        sorted([
+            *dudetm_throughput.FIGURES, *dudetm_beside.FIGURES, *dudetm_text.FIGURES,
+            *dudetm_log.FIGURES
+        ], key=lambda figure: _ORDER.index(figure.row))),
 )

@@ -11,9 +11,10 @@ LOG = 64 * MIB
 DELAYS = "dudetm"
 VOLATILE, INF, DUDE, SYNC, NVML = ("Volatile-STM", "DudeTM-Inf", "DudeTM", "DudeTM-Sync",
                                    "libpmemobj")
+MNEMOSYNE = "Mnemosyne (its protocol, ours)"
 SYSTEMS = {
     VOLATILE: "volatile/stm", INF: "dudetm-inf/stm:async", DUDE: "dudetm/stm:async",
-    SYNC: "dudetm-sync/stm:durable", NVML: "pmemobj"
+    SYNC: "dudetm-sync/stm:durable", NVML: "pmemobj", MNEMOSYNE: "redo-mne-past"
 }
 WORKLOADS = {
     "HashTable": "ht", "B+-tree": "bpt", "TPC-C (hash)": "tpcch", "TPC-C (B+-tree)": "tpccb",

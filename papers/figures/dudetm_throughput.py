@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DudeTM's figures of throughput and latency (sections 5.2, 5.3, 5.6): figures 2 and 5, tables 1 to
-3."""
+"""DudeTM's figures of throughput (sections 5.2, 5.6, 5.7): figures 2 and 5, tables 1 and 4."""
 
-from .dudetm_cells import (DUDE, HASHED, INF, NVML, SYNC, SYSTEMS, VOLATILE, WORKLOADS, measured,
-                           process_of)
+from .dudetm_cells import DUDE, INF, SYNC, SYSTEMS, VOLATILE, WORKLOADS, measured, process_of
 from .figure import Figure, median_of, point, ratios
 
 # --- figure 2 -------------------------------------------------------------------------------------
@@ -90,7 +88,7 @@ def own_tm_findings(points):
     ]
 
 
-# --- tables 1 and 2 -------------------------------------------------------------------------------
+# --- table 1 --------------------------------------------------------------------------------------
 
 ENTRIES, RATE, SHARE = ("16-byte log entries a transaction", "transactions, thousands a second",
                         "log, MB a second")
@@ -120,29 +118,6 @@ def writes_findings(points):
         "Log entries a transaction: " +
         ", ".join(f"{w} {median_of(points, ENTRIES, w):.1f} (paper: {paper[w]} writes)"
                   for w in WORKLOADS) + "."
-    ]
-
-
-def beside_nvml(bench):
-    points = []
-    for workload in HASHED:
-        structure = WORKLOADS[workload]
-        wanted = {name: process_of(SYSTEMS[name], structure) for name in (DUDE, SYNC, NVML)}
-        values = measured(bench, wanted,
-                          {name: (name, {"run": f"{structure}-1"}) for name in wanted})
-        points += [
-            point(name, workload, ratios(rounds, values[NVML])) for name, rounds in values.items()
-            if name != NVML
-        ]
-    return points
-
-
-def beside_nvml_findings(points):
-    return [
-        f"{name} has, of libpmemobj's throughput: " +
-        ", ".join(f"{w} {median_of(points, name, w):.1f}"
-                  for w in HASHED) + f" (paper, of NVML's: {said})."
-        for name, said in ((DUDE, "2.5, 4.4, 2.1"), (SYNC, "2.2, 3.0, 1.9"))
     ]
 
 
@@ -179,39 +154,6 @@ def hardware_findings(points):
     return [
         f"{series}: " + ", ".join(f"{w} {median_of(points, series, w):.2f}"
                                   for w in WORKLOADS) + "." for series in (OF_VOLATILE, OF_STM)
-    ]
-
-
-# --- table 3 --------------------------------------------------------------------------------------
-
-SHORT = "DudeTM, volatile log of 8 KiB"
-LATENCIES = {
-    DUDE: SYSTEMS[DUDE], SHORT: SYSTEMS[DUDE], SYNC: SYSTEMS[SYNC],
-    "dudetm/stm, durable": "dudetm/stm:durable", "shadow, durable": "shadow:durable",
-    NVML: SYSTEMS[NVML]
-}
-
-
-def latencies(bench):
-    wanted = {
-        name: process_of(system, "tpcch", more=("--volatile-log", 8192) if name == SHORT else ())
-        for name, system in LATENCIES.items()
-    }
-    found = measured(bench, wanted,
-                     {name: (name, {"run": "tpcch-1", "latency": True}) for name in wanted},
-                     lambda answer: answer["counters"])
-    return [
-        point(name, f"{p} %", [c[f"latency_p{p}_us"] for c in rounds])
-        for name, rounds in found.items() for p in (50, 90, 99)
-    ]
-
-
-def latencies_findings(points):
-    mid = {name: median_of(points, name, "50 %") for name in LATENCIES}
-    return [
-        "Median of the durable latency, of libpmemobj's: " +
-        ", ".join(f"{name} {mid[name] / mid[NVML]:.2f}" for name in LATENCIES if name != NVML) +
-        " (paper, of NVML's: DudeTM 0.40, DudeTM-Sync 0.16)."
     ]
 
 
@@ -261,26 +203,6 @@ FIGURES = [
         "A row that is stored as a whole is one run in our log: a key and its words, so that "
         "TPC-C's entries are fewer than its writes.",
         bars=True, log_y=True),
-    Figure(
-        "D-Tab2", "Beside libpmemobj",
-        "DudeTM has 2.1 to 4.4 times NVML's throughput, DudeTM-Sync 1.9 to 3.0 (four threads).",
-        SETUP + "; hash tables; libpmemobj takes no lock on one thread", "workload",
-        "throughput, of libpmemobj's", beside_nvml, beside_nvml_findings, remark=
-        "The paper moved NVML's allocations out of the transactions; here every system allocates "
-        "TPC-C's rows in them.",
-        bars=True),
-    Figure(
-        "D-Tab3", "Durable latency of TPC-C (hash)",
-        "DudeTM 45, 73, 124 us (50, 90, 99 %), DudeTM-Sync 18, 40, 90, Mnemosyne 62, 87, 126, "
-        "NVML 112, 161, 254.",
-        "one thread; from the begin to the thread's knowing that the transaction is durable",
-        "share of transactions", "latency, us", latencies, latencies_findings, bars=True,
-        log_y=True, remark=
-        "One core has both Persist and Reproduce, one thread that takes turns: a group is "
-        "persisted, a slice of the log replayed, a slice of home written back. A transaction "
-        "waits for what is left of a turn, and when the core is wanted elsewhere, for what the "
-        "volatile log holds by then: that is the tail, which a volatile log of 8 KiB cuts."
-    ),
     Figure("D-Fig5", "Threads, TPC-C (B+-tree)",
            "DudeTM's speed-up is the TM's; nearly linear where each thread has a district.",
            "1 and 2 threads; 0.15 s a cell", "threads", "throughput, of one thread's", threads,
