@@ -212,6 +212,8 @@ int serve(int argc, char** argv, const Systems& systems) {
   app.add_option("--persist-group", setting.persist_group,
                  "DudeTM: transactions combined to a log record (0: not)");
   app.add_flag("--compress", setting.compress, "DudeTM: combined records are compressed");
+  app.add_flag("--count-writes", setting.count_writes,
+               "dudetm/stm: count the 8-byte words that transactions store, on DudeTM's workloads");
   app.add_option("--volatile-log", setting.volatile_log,
                  "DudeTM: bytes of a thread's volatile log (0: its default)");
   app.add_option("--shadow-size", setting.shadow_size,

@@ -41,6 +41,8 @@ struct Setting {
   std::uint64_t volatile_log = 0, shadow_size = 0;
   std::string shadow_paging = "automatic";
   bool standing = false;  ///< DudeTM's Persist and Reproduce have a thread each
+  /// The words that transactions store are counted (systems/perdure_writes.cpp).
+  bool count_writes = false;
 };
 
 /// One measurement.

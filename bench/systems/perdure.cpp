@@ -28,18 +28,22 @@ const std::vector<PerdureStructures>& sources() {
 
 std::unique_ptr<Session> open(const Setting& setting, const PerdureChoice& choice) {
   for (const auto& source : sources())
-    if (std::find(source.names.begin(), source.names.end(), setting.structure) !=
-        source.names.end())
+    if (source.counts_writes == setting.count_writes &&
+        std::find(source.names.begin(), source.names.end(), setting.structure) !=
+            source.names.end() &&
+        (!source.counts_writes || source.on(choice.engine)))
       return source.open(setting, choice);
-  throw std::invalid_argument("found structure '" + setting.structure +
-                              "', which no source systems/perdure_*.cpp of this build has");
+  throw std::invalid_argument(
+      "found structure '" + setting.structure + "' on engine '" + choice.engine +
+      (setting.count_writes ? "', whose writes no source systems/perdure_writes.cpp counts"
+                            : "', which no source systems/perdure_*.cpp of this build has"));
 }
 
 void add(Systems& systems, const std::string& name, const std::string& about, bool isolates,
          PerdureChoice choice) {
   std::vector<std::string> structures;
   for (const auto& source : sources())
-    if (source.on(choice.engine))
+    if (!source.counts_writes && source.on(choice.engine))
       structures.insert(structures.end(), source.names.begin(), source.names.end());
   systems.push_back(
       {name, about, std::move(structures), isolates ? 64U : 1U,

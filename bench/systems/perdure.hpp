@@ -327,13 +327,16 @@ struct PerdureStructures {
   std::vector<std::string> names;
   bool (*on)(std::string_view engine);  ///< whether the engine has the structures
   std::unique_ptr<Session> (*open)(const Setting& setting, const PerdureChoice& choice);
+  /// Whether it is for settings that count writes (perdure_writes.cpp), and for no other.
+  bool counts_writes = false;
 };
 template <class Workloads, class Engines>
 PerdureStructures perdure_structures() {
   return {Workloads::names(), [](std::string_view engine) { return has_engine(Engines{}, engine); },
           [](const Setting& setting, const PerdureChoice& choice) {
             return open_perdure<Engines>(Workloads{}, setting, choice);
-          }};
+          },
+          false};
 }
 
 }  // namespace bench
