@@ -20,6 +20,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "bench/harness/lz4_alone.hpp"
 #include "bench/harness/scratch.hpp"
 #include "bench/harness/session.hpp"
 
@@ -64,6 +65,14 @@ void sync_file_system(const std::string& directory) {
   ::close(fd);
 }
 
+Outcome measured(Session& session, const Cell& cell) {
+  const std::uint64_t before = lz4_alone_bytes();
+  Outcome outcome = session.run(cell);
+  if (const std::uint64_t bytes = lz4_alone_bytes() - before; bytes != 0)
+    outcome.counters["log_lz4_alone"] = static_cast<double>(bytes);
+  return outcome;
+}
+
 Json answer(Session& session, const std::string& directory, const Json& asked) {
   if (asked.contains("audit")) return audited(session, asked.value("reopen", false));
   if (!asked.contains("run"))
@@ -83,7 +92,7 @@ Json answer(Session& session, const std::string& directory, const Json& asked) {
         "found " + asked.dump() +
         ", expected at least 1 operation a transaction, and 0 to 99 % of idle time");
   sync_file_system(directory);
-  return to_json(cell, session.run(cell));
+  return to_json(cell, measured(session, cell));
 }
 
 void say(const Json& j) { std::cout << j.dump() << '\n' << std::flush; }
@@ -115,7 +124,7 @@ void print_text(const Json& figures) {
 
 int one_cell(Session& session, const std::string& directory, const Cell& cell, bool json) {
   sync_file_system(directory);
-  Json figures = to_json(cell, session.run(cell));
+  Json figures = to_json(cell, measured(session, cell));
   figures["describe"] = session.describe();
   figures["audit"] = audited(session, false)["problems"];
   const Json again = audited(session, true);
@@ -174,7 +183,7 @@ int serve(int argc, char** argv, const Systems& systems) {
   setting.directory = "/dev/shm";
   Cell cell;
   std::string system;
-  bool list = false, json = false, lines = false;
+  bool list = false, json = false, lines = false, lz4_alone = false;
   app.add_flag("--list", list, "print the systems that this executable holds, as JSON");
   app.add_option("--system", system, "the system to measure");
   app.add_option("--structure", setting.structure, "what to fill (default: the workload's)");
@@ -212,6 +221,8 @@ int serve(int argc, char** argv, const Systems& systems) {
   app.add_option("--persist-group", setting.persist_group,
                  "DudeTM: transactions combined to a log record (0: not)");
   app.add_flag("--compress", setting.compress, "DudeTM: combined records are compressed");
+  app.add_flag("--lz4-alone", lz4_alone,
+               "DudeTM: count what lz4 makes of combined records without the filter before it");
   app.add_flag("--count-writes", setting.count_writes,
                "dudetm/stm: count the 8-byte words that transactions store, on DudeTM's workloads");
   app.add_option("--volatile-log", setting.volatile_log,
@@ -232,6 +243,7 @@ int serve(int argc, char** argv, const Systems& systems) {
     }
     if (setting.structure.empty())
       setting.structure = cell.workload.substr(0, cell.workload.rfind('-'));
+    if (lz4_alone) setting.combined = count_lz4_alone;
     if (setting.max_threads < cell.threads) setting.max_threads = cell.threads;
     const System& found = find(systems, system, setting.structure);
     const Scratch scratch(setting.directory);

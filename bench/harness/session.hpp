@@ -34,10 +34,12 @@ struct Setting {
   unsigned max_threads = 2;   ///< the maximum number of threads of a cell
   unsigned value_bytes = 8;   ///< of the structures whose values may have several words
   std::uint64_t records = 0;  ///< of the structures whose size can be chosen (0: their default)
-  /// DudeTM: the number of transactions combined into one record (perdure::Options); the next three
+  /// DudeTM: the number of transactions combined into one record (perdure::Options); the next four
   /// are DudeTM's, too.
   unsigned persist_group = 0;
   bool compress = false;
+  /// Is given each combined record's payload (DudetmOptions::combined).
+  std::function<void(const std::uint64_t* payload, std::uint64_t words)> combined;
   std::uint64_t volatile_log = 0, shadow_size = 0;
   std::string shadow_paging = "automatic";
   bool standing = false;  ///< DudeTM's Persist and Reproduce have a thread each

@@ -163,6 +163,7 @@ inline perdure::Options perdure_options(
   options.engine_options.set(perdure::papers::DudetmOptions{
       .persist_group = setting.persist_group,
       .compress = setting.compress,
+      .combined = setting.combined,
       .volatile_log = setting.volatile_log,
       .shadow_size = setting.shadow_size,
       .shadow_paging = setting.shadow_paging == "hardware"   ? ShadowPaging::hardware

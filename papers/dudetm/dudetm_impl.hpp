@@ -58,7 +58,11 @@ void Dudetm<Tm>::group_transactions() {
   const Variant variant = variant_of(core_.config);
   const bool promises = !variant.unbounded && !timestamps;
   if (strict_ || (variant.group == 0 && promises)) return;
-  Grouping grouping{variant.group, variant.compress, core_.file.header(), {}};
+  Grouping grouping{variant.group,
+                    variant.compress,
+                    core_.file.header(),
+                    {},
+                    core_.config.options.template get<papers::DudetmOptions>().combined};
   if (!promises)
     grouping.wait_for_log_space = [this] {
       replay_->checkpoint();

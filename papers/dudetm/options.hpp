@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "perdure/base/status.hpp"
@@ -34,6 +35,9 @@ struct DudetmOptions {
   std::uint32_t persist_group = 0;
   /// Combined records are compressed (lz4). dudetm-combined always does that.
   bool compress = false;
+  /// If it is set, the thread that writes the log calls it with the payload of each combined record
+  /// before it is compressed, for measurements. It must not throw.
+  std::function<void(const std::uint64_t* payload, std::uint64_t words)> combined = nullptr;
   /// Size in bytes of a thread's volatile log, 4 KiB to 16 GiB, rounded to 2^n. 0: 1 MiB (in
   /// dudetm-inf the initial size).
   std::uint64_t volatile_log = 0;

@@ -104,6 +104,7 @@ Status Persister::append(std::uint64_t last) {
     combiner_.write(writer_);
     bytes_in_.fetch_add(combiner_.words_in() * 8, std::memory_order_relaxed);
     combined_.fetch_add(writer_.payload_words() * 8, std::memory_order_relaxed);
+    if (grouping_.combined) grouping_.combined(writer_.payload(), writer_.payload_words());
     if (grouping_.compress && pack(writer_.payload(), writer_.payload_words(), packed_)) {
       kind = RecordKind::packed;
       packed_writer_.reset();

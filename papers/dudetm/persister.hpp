@@ -46,6 +46,8 @@ struct Grouping {
   /// If it is set, no commit reserves, and a step that lacks log space calls it until there is
   /// enough.
   std::function<Status()> wait_for_log_space;
+  /// DudetmOptions::combined.
+  std::function<void(const std::uint64_t* payload, std::uint64_t words)> combined = nullptr;
 };
 
 class Persister final : public LogWriter {

@@ -30,15 +30,22 @@ def process_of(system, structure, delays=DELAYS, more=(), log=LOG):
     return Wanted(system, structure, options, executable)
 
 
-def measured(bench, wanted, asked, value=lambda answer: answer["rate"]):
+def measured(bench, wanted, asked, value=lambda answer: answer["rate"], settles=False):
     """wanted: {key: process_of(...)}; asked: {cell: (key, request)}. Returns {cell: [value of each
-    round]}."""
+    round]}. With `settles` each cell runs once before the rounds: a cell ends when its transactions
+    are durable, so that no round counts what filling has left to the log's writer."""
     seconds = 0.1 if bench.quick else 0.3
     # With one seed a process would insert its first round's keys again, and change nothing.
     seeds = itertools.count(1)
     with processes(bench, wanted) as opened:
+        def ask(key, request):
+            return opened[key].ask(
+                {"seconds": seconds, "warmup": 0.05, "seed": next(seeds), **request})
+
+        if settles:
+            for key, request in asked.values():
+                ask(key, request | {"seconds": 0.01})
         return bench.interleave({
-            cell: lambda k=key, r=request: value(opened[k].ask(
-                {"seconds": seconds, "warmup": 0.05, "seed": next(seeds), **r}))
+            cell: lambda k=key, r=request: value(ask(k, r))
             for cell, (key, request) in asked.items()
         })

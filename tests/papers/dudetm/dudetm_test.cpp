@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <random>
@@ -121,10 +122,13 @@ TEST(Dudetm, SyncHoldsIsolationThroughTheFence) {
 // Section 3.3; the counts are those of the log's payload.
 TEST(Dudetm, CombinationAndCompressionWriteLess) {
   const Scratch scratch("/dev/shm");
+  std::atomic<std::uint64_t> observed{0};  // by the thread that writes the log
   const auto run = [&](const char* name, std::uint32_t group, bool compress) {
+    observed = 0;
     Options o = options_for("dudetm");
     papers::DudetmOptions own{.persist_group = group};
     own.compress = compress;
+    own.combined = [&](const std::uint64_t*, std::uint64_t words) { observed += words * 8; };
     o.engine_options = own;
     auto pool = DudetmPool::open(scratch.path(name), o);
     std::optional<Receipt<void>> last;
@@ -138,6 +142,7 @@ TEST(Dudetm, CombinationAndCompressionWriteLess) {
   };
   const Stats plain = run("plain", 0, false), combined = run("combined", 1000, false),
               both = run("both", 1000, true);
+  EXPECT_EQ(both.log_bytes_combined, observed) << "each payload is observed before compression";
   EXPECT_EQ(0U, plain.log_bytes_in);
   EXPECT_GE(combined.log_bytes_in, 20000U * 32);
   EXPECT_LT(combined.log_bytes_combined * 20, combined.log_bytes_in);
