@@ -4,11 +4,11 @@ do."""
 
 from .dudetm_beside import OF_MNEMOSYNE
 from .dudetm_cells import DUDE, HASHED, INF, MNEMOSYNE, NVML, SYNC, VOLATILE, WORKLOADS
-from .dudetm_log import COMBINED, PACKED
+from .dudetm_log import COMBINED, GROUPS, PACKED, THROUGHPUT
 from .dudetm_text import IN_TIME, RATE
 from .dudetm_throughput import OF_STM, OF_VOLATILE, SYNC_3500, TABLE_1, WRITES
-from .verdict import (CAUSE_UNKNOWN, Criterion, all_of, at_least, at_most, near, over, share,
-                      shares, spreads, y)
+from .verdict import (CAUSE_UNKNOWN, RATIO, Criterion, all_of, at_least, at_most, between, near,
+                      over, share, shares, spreads, y)
 
 _LOSS = (7.4, 24.6)  # %
 _PROCESSORS = 6  # four threads that Perform, and those of Persist and Reproduce
@@ -98,6 +98,10 @@ CRITERIA = {
         "Ten transactions of this workload that write are some 160 bytes of log, in which lz4 "
         "finds little; larger groups have what it looks for."
     ),
+    "D-Groups": Criterion(
+        (between("throughput with groups, of that without, each but the largest", 1 / RATIO, RATIO,
+                 all_of(*[y(THROUGHPUT, n) for n in GROUPS[:-1]]), "no influence"), ),
+        CAUSE_UNKNOWN),
     "D-Empty": Criterion((
         at_least("DudeTM, millions a second", 30, y(RATE, DUDE)),
         at_least(

@@ -65,11 +65,14 @@ def combination_findings(points):
     ]
 
 
+THROUGHPUT = "combined and compressed"
+
+
 def groups(bench):
     wanted = {n: _grouping(n) for n in (0, *GROUPS)}
     values = measured(bench, wanted, {n: (n, {"run": "session-99"}) for n in wanted})
     return [
-        point("combined and compressed", n, ratios(rounds, values[0]))
+        point(THROUGHPUT, n, ratios(rounds, values[0]))
         for n, rounds in values.items() if n != 0
     ]
 

@@ -22,10 +22,11 @@ from limits import LimitedCase  # noqa: E402
 CLAIMED = {
     "R-Fig3L": 1, "R-Fig3R": 1, "R-Fig4L": 1, "R-Fig4R": 1, "R-Fig5": 1, "R-Fig6": 1, "R-Fig7L": 1,
     "R-Fig7R": 1, "R-Fig8L": 1, "R-Fig8R": 1, "R-Fig9": 1, "R-Fig10": 1, "R-Fig11": 1, "D-Fig2": 1,
-    "D-Tab1": 1, "D-Tab2": 1, "D-Tab3": 1, "D-Fig3": 1, "D-Fig4": 1, "D-Fig5": 1, "D-Tab4": 1,
-    "B-Fig7": 4, "B-Fig8": 3, "B-Fig9": 1, "B-Fig10": 1, "B-Fig11": 1, "B-Fig12": 1, "B-Fig13": 1,
-    "B-Fig14": 1, "S-Fig4": 1, "S-Tab2": 1, "S-Fig5": 1, "S-Fig6": 2, "S-Fig7": 1, "S-Fig8": 1,
-    "S-Fig9": 1, "S-Fig10": 1, "S-Fig11": 1, "S-Fig12": 1, "S-Fig13": 1, "S-Fig14": 2, "S-Fig16": 1
+    "D-Tab1": 1, "D-Tab2": 1, "D-Tab3": 1, "D-Fig3": 1, "D-Groups": 1, "D-Fig4": 1, "D-Fig5": 1,
+    "D-Tab4": 1, "B-Fig7": 4, "B-Fig8": 3, "B-Fig9": 1, "B-Fig10": 1, "B-Fig11": 1, "B-Fig12": 1,
+    "B-Fig13": 1, "B-Fig14": 1, "S-Fig4": 1, "S-Tab2": 1, "S-Fig5": 1, "S-Fig6": 2, "S-Fig7": 1,
+    "S-Fig8": 1, "S-Fig9": 1, "S-Fig10": 1, "S-Fig11": 1, "S-Fig12": 1, "S-Fig13": 1, "S-Fig14": 2,
+    "S-Fig16": 1
 }
 
 
