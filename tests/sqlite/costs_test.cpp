@@ -50,6 +50,39 @@ TEST(Sqlite, ACommitIsOneTransactionOfTheWordsThatDiffer) {
   EXPECT_EQ("ok", c.run("pragma integrity_check"));
 }
 
+// SQLite itself could not undo it: the store drops what no commit has synced, what SQLite's cache
+// has spilled included.
+TEST(Sqlite, WithoutAJournalARollbackDropsWhatWasWritten) {
+  auto database = Store::adopt(
+      "/off",
+      std::make_shared<Database>(
+          "/off",
+          DatabasePool::try_open_on("off", options("shadow"), recording(1 << 20, 8 << 20), true)
+              .value(),
+          false));
+  Connection c("file:/off?vfs=perdure"), other("file:/off?vfs=perdure");
+  make_bank(c);
+  EXPECT_EQ("off", c.run("pragma journal_mode = off"));
+  for (const bool spills : {false, true}) {
+    ASSERT_EQ("", transfer(c, spills ? 2 : 1));
+    const std::string before = c.run("select group_concat(balance) from account");
+    EXPECT_EQ("", c.run(spills ? "pragma cache_size = 5" : ""));
+    EXPECT_EQ("",
+              c.run("begin; update account set balance = balance + 1; create table big (t text)"));
+    if (spills) {
+      EXPECT_EQ("", c.run("insert into big select hex(randomblob(1500)) from account, account "
+                          "limit 100"));
+    }
+    EXPECT_EQ("", c.run("rollback"));
+    EXPECT_EQ(before, c.run("select group_concat(balance) from account"));
+    EXPECT_EQ(before, other.run("select group_concat(balance) from account"));
+    EXPECT_EQ("ok", c.run("pragma integrity_check"));
+  }
+  ASSERT_EQ("", transfer(c, 3));
+  EXPECT_EQ(std::to_string(accounts * each), other.run("select sum(balance) from account"));
+  EXPECT_TRUE(database->pool().check().ok());
+}
+
 // As an earlier build left it when a database in WAL mode was copied into it.
 TEST(Sqlite, APoolWhoseHeaderSaysWalOpens) {
   auto database = Store::adopt(
