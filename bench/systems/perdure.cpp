@@ -78,9 +78,9 @@ void add_perdure(Systems& systems) {
           "Perdure, " + name + ": receipts, the wait for the last one counted", isolates,
           {name, perdure::async});
       if (e.has_snapshots) {
-        const auto beside = [&](const char* mode, const char* what, Beside beside) {
+        const auto beside = [&](const char* mode, const char* what, Beside other) {
           add(systems, name + ":" + mode, "Perdure, " + name + ": durable, " + what, isolates,
-              {name, perdure::durable, beside});
+              {name, perdure::durable, other});
         };
         beside("snapshot", "beside an open snapshot", Beside::snapshot);
         beside("archive", "with an archive of the log", Beside::archive);

@@ -32,7 +32,7 @@ PAPER = Paper(
         "protocol in an engine of ours (`redo-mne-past`). D-Tab4 (HTM) needs a processor with "
         "Intel's RTM."
     ],
-    systems=("shadow", "volatile"),
+    systems=("dudetm", "shadow", "volatile"),
     figures=attach(
         dudetm_criteria.CRITERIA,
         sorted([

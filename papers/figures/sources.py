@@ -24,8 +24,8 @@ from pathlib import Path
 
 from report.driver import Failed
 
-# `redo` is part of bppm, `dudetm` of shadow.
-ENGINES = ("rewind", "bppm", "softwrap", "shadow", "undo", "volatile")
+# `redo` is part of bppm.
+ENGINES = ("rewind", "bppm", "softwrap", "dudetm", "shadow", "undo", "volatile")
 PAPERS = {"bppm": "papers/blurred/"}  # where the folder has another name
 SYSTEMS = {
     name: (f"perdure/engine/{name}/", PAPERS.get(name, f"papers/{name}/")) for name in ENGINES
