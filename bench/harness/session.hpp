@@ -39,7 +39,7 @@ struct Setting {
   unsigned persist_group = 0;
   bool compress = false;
   /// Is given each combined record's payload (DudetmOptions::combined).
-  std::function<void(const std::uint64_t* payload, std::uint64_t words)> combined;
+  std::function<void(const std::uint64_t* payload, std::uint64_t words)> combined = nullptr;
   std::uint64_t volatile_log = 0, shadow_size = 0;
   std::string shadow_paging = "automatic";
   bool standing = false;  ///< DudeTM's Persist and Reproduce have a thread each

@@ -21,9 +21,12 @@ struct SoftwrapOptions {
   /// that makes no call can't be aborted: after the same time again the other transactions continue
   /// without it, and get `busy` where they need a table that it uses. 0: never.
   std::uint32_t long_wrap_ms = 10'000;
-  /// Global aliasing. true: a wrap that opens while the active table is at its threshold, an eighth
-  /// of its entries, waits until the other table is in the data region, as in the paper (section
-  /// V-C.2). false: it goes on, up to seven eighths.
+  /// Global aliasing: the threshold, in entries of the active table, from which on it is retired; 0:
+  /// an eighth of its entries, as in the paper. A table that is full is retired anyway.
+  std::uint32_t retire_at = 0;
+  /// Global aliasing. true: a wrap that opens while the active table is at its threshold waits until
+  /// the other table is in the data region, as in the paper (section V-C.2). false: it goes on, up
+  /// to seven eighths.
   bool wait_at_threshold = false;
   /// What the data region gets from aliases is stored past the cache, a word at a time (the paper's
   /// streaming from the alias table, sections IV-A and IV-D), instead of stored and written back.

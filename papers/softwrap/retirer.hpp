@@ -66,8 +66,7 @@ class Retirer {
   Retirer(const Retirer&) = delete;
   Retirer& operator=(const Retirer&) = delete;
 
-  /// Called when a wrap has closed: starts a round if the active table has reached its threshold,
-  /// an eighth.
+  /// Called when a wrap has closed: starts a round if the active table has reached its threshold.
   void closed() noexcept {
     if (__builtin_expect(house_.tables.active().size() >= threshold_, 0)) wake();
   }

@@ -207,6 +207,15 @@ TEST(SoftWrapRounds, ALocalWrapsValuesAreDurableBeforeTheCheckpointIdCoversThem)
   }
 }
 
+TEST(SoftWrapRounds, ATableIsRetiredFromItsThresholdOn) {
+  Direct d(papers::SoftwrapOptions{.alias_entries = 64, .long_wrap_ms = 0, .retire_at = 20});
+  for (std::size_t w = 0; w < 19; ++w) d.put(w, 1);
+  EXPECT_EQ(19U, d.engine->tables().active().size()) << "an eighth would have been 8";
+  d.put(19, 1);
+  d.await_period(1);
+  EXPECT_TRUE(d.engine->close().ok());
+}
+
 // SoftwrapOptions::wait_at_threshold: an eighth of 64 entries. A wrap that is open keeps the first
 // table from being retired, so the second one must take what comes, up to its threshold.
 TEST(SoftWrapRounds, AWrapWaitsWhereTheTableIsAtItsThreshold) {
