@@ -60,10 +60,13 @@ def throughput_findings(points):
             f"{median_of(points, name, tw) / median_of(points, below, tw):.2f} at {tw:g} ns"
             for tw in tws)
 
+    journal = "" if not any(p.series == KEEPS_ONE for p in points) else (
+        f" It has {over(SOFTWRAP, KEEPS_ONE)} times the throughput that it has where SQLite keeps "
+        "a journal.")
     return [
         f"SoftWrAP has {over(SOFTWRAP, NON_ATOMIC)} of Non-Atomic's throughput, "
         f"{over(SOFTWRAP, UNDO)} times the Undo Log's, {over(SOFTWRAP, BLOCKS)} times the SCM "
-        f"VFS's, and {over(SOFTWRAP, KEEPS_ONE)} times what it has where SQLite keeps a journal.",
+        f"VFS's.{journal}",
         f"It has {over(SOFTWRAP, JOURNAL)} times that of SQLite's rollback journal on this disk "
         f"(paper: over 30, on a hard disk at 20 transactions/s), {over(SOFTWRAP, WAL)} times "
         "that of its WAL there."

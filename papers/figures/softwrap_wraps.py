@@ -62,11 +62,11 @@ def table_sizes_findings(points):
     top = best(points, SOFTWRAP)
     near = [p.x for p in points if p.series == SOFTWRAP and p.y > 0.9 * top]
     ends = [median_of(points, SOFTWRAP, edge(p.x for p in points)) / top for edge in (min, max)]
+    waits = over(points, SOFTWRAP, GOES_ON)
     return [
         f"Within 10 % of the best from 2^{min(near):g} to 2^{max(near):g} entries (paper: 2^12 "
-        f"to 2^20); the smallest table has {ends[0]:.2f} of the best, the largest {ends[1]:.2f}. "
-        f"That it waits costs: {over(points, SOFTWRAP, GOES_ON)} of what it has when it goes on."
-    ]
+        f"to 2^20); the smallest table has {ends[0]:.2f} of the best, the largest {ends[1]:.2f}."
+    ] + ([f"It has {waits} of the throughput that it has where wraps go on."] if waits else [])
 
 
 RESPONSE, HOME = "response time, us", "lines going home meanwhile"

@@ -21,16 +21,17 @@ struct SoftwrapOptions {
   /// that makes no call can't be aborted: after the same time again the other transactions continue
   /// without it, and get `busy` where they need a table that it uses. 0: never.
   std::uint32_t long_wrap_ms = 10'000;
-  /// Global aliasing: the threshold, in entries of the active table, from which on it is retired; 0:
-  /// an eighth of its entries, as in the paper. A table that is full is retired anyway.
+  /// Global aliasing: the threshold, in entries of the active table, from which on it is retired;
+  /// 0: an eighth of its entries, as in the paper. More than seven eighths count as seven, where a
+  /// table is full.
   std::uint32_t retire_at = 0;
-  /// Global aliasing. true: a wrap that opens while the active table is at its threshold waits until
-  /// the other table is in the data region, as in the paper (section V-C.2). false: it goes on, up
-  /// to seven eighths.
+  /// Global aliasing. true: a wrap that opens while the active table is at its threshold waits
+  /// until the other table is in the data region, as in the paper (section V-C.2). false: it goes
+  /// on, up to seven eighths.
   bool wait_at_threshold = false;
   /// What the data region gets from aliases is stored past the cache, a word at a time (the paper's
   /// streaming from the alias table, sections IV-A and IV-D), instead of stored and written back.
-  /// With local aliasing each wrap then has one more fence.
+  /// With local aliasing a wrap that has stored something then has one more fence.
   bool stream_home = false;
 
   static constexpr std::uint32_t min_page_bytes = 512, max_page_bytes = 1 << 20;

@@ -14,8 +14,8 @@ Retirer::Retirer(House house, std::uint64_t x, std::uint64_t entries,
       long_wrap_ms_(options.long_wrap_ms),
       waits_(options.wait_at_threshold),
       stream_home_(options.stream_home),
-      threshold_(options.retire_at != 0 ? options.retire_at
-                                        : std::max<std::uint64_t>(entries / 8, 1)),
+      threshold_(std::clamp<std::uint64_t>(options.retire_at != 0 ? options.retire_at : entries / 8,
+                                           1, entries / 8 * 7)),
       x_(x) {}
 
 // Called under the mutex.

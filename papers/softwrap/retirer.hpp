@@ -77,12 +77,13 @@ class Retirer {
     if (!waits_) return;
     // mutant: softwrap-waits-at-threshold
     while (house_.tables.active().size() >= threshold_)
-      if (!next_period(0).ok()) return;
+      if (!next_period(0).ok() || stopping()) return;
   }
   using Lines = std::vector<std::uint64_t>;  ///< offsets in the data region
   /// A list of one element, made before the commit, where memory may still run out.
   using Node = std::list<Lines>;
-  /// Adds lines that a wrap has stored to by itself (heap), before its slot stops being pending.
+  /// Adds lines that a wrap has stored to by itself (of the heap, and of words with local
+  /// aliasing), before its slot stops being pending.
   /// RETIRE-1: they are flushed before X covers the wrap.
   void push(Node& one) noexcept;
   /// Returns when the present period has ended, so that new wraps find another table and other

@@ -13,7 +13,8 @@
 // The log is the same (papers/softwrap/wrap_log.hpp), one per thread. Entries are streamed as the
 // wrap stores; its close is durable by one fence, within the TM's commit: what it has stored is not
 // visible before, where the TM isolates.
-//   SOFTWRAP-1 The data region has nothing of a wrap before its log is durable.
+//   SOFTWRAP-1 The data region has nothing of a wrap before its log is durable, but for objects in
+//              blocks of their own (SOFTWRAP-4).
 //   SOFTWRAP-2 A bucket of a log begins again only when the data region durably holds all of its
 //              wraps, and the checkpoint id X says so; X covers the wraps of all logs up to it.
 //              Otherwise an older value, still in another thread's log, would overwrite a newer one
@@ -87,8 +88,10 @@ class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
   Transaction(SoftWrap& engine, int slot);
 
   void begin(bool update) {
-    if (update && engine_.retirer_) engine_.retirer_->wait_at_threshold();
+    // A pool that refuses work, or a forked child's, has no thread that would end the wait.
+    if (update && engine_.retirer_ && core_.state() == 0) engine_.retirer_->wait_at_threshold();
     Base::begin(update);
+    local_ = false;
     opened_ = engine_.retirer_ ? engine_.retirer_->open(slot_) : engine_.tables_.open(slot_);
   }
   /// Local aliasing for the open wrap, which has stored nothing yet. Returns `ok`.
@@ -97,7 +100,10 @@ class SoftWrap<Tm>::Transaction : public WrapTransaction<Tm> {
     return {};
   }
   /// Global aliasing, as every wrap of this engine has unless it says otherwise. Returns `ok`.
-  static Status alias_globally() noexcept { return {}; }
+  Status alias_globally() noexcept {
+    local_ = false;
+    return {};
+  }
   // Each access looks up the alias tables.
   [[nodiscard]] static constexpr bool direct() noexcept { return false; }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {

@@ -251,9 +251,9 @@ void WrapCalls::wrapFlip(void** pointer, const void* object, std::size_t n) {
   must_have(pointer, sizeof *pointer);
   void* old = nullptr;
   wrapRead(&old, pointer, sizeof old);
+  if (old != nullptr) pfree(old);  // first: `invalid` leaves the wrap as it was
   void* const now = state_->place(object, n);
   wrapWrite(pointer, &now, sizeof now);
-  if (old != nullptr) pfree(old);
 }
 
 void* WrapCalls::pmalloc(std::size_t bytes) {

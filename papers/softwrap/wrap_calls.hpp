@@ -42,8 +42,9 @@ namespace perdure::papers::softwrap {
 enum class Aliasing : std::uint8_t {
   of_engine,  ///< as the pool's engine has them: "softwrap" global, "softwrap-local" local
   global,     ///< in tables that all wraps share; the default of the paper
-  local  ///< in one of the wrap's own (section IV-D): its values are in the data region when it
-         ///< has closed. Other wraps' global aliases of the same words are kept right
+  /// In one of the wrap's own (section IV-D). When it has closed, its values are in the data
+  /// region, but for words of which a table has an alias: these are there.
+  local
 };
 
 /// The options of wrapOpen (Algorithm 3).
@@ -86,9 +87,10 @@ class WrapCalls {
   /// Replaces the object to which *pointer leads (null: none), for objects that change as a whole
   /// (section V-C.2, "pointer flipping"): a new block gets the n bytes, the pointer its address,
   /// and the old block is freed. The bytes go past the log and the aliases; a wrap that has
-  /// replaced some has one more fence, for all of them. What the log takes of an object is 24 bytes
-  /// and one part in 128 of its own, where a chunk's bitmap may have been; and all of it, if words
-  /// of its block still have aliases.
+  /// replaced some has one more fence, for all of them. The log takes 48 bytes for an object, more
+  /// for one of several chunks of 64 KiB, and the first 512 bytes of each chunk, where a bitmap may
+  /// have been; and all of it, if words of its block still have aliases. Throws `invalid`, with
+  /// nothing changed, if *pointer leads to no block.
   void wrapFlip(void** pointer, const void* object, std::size_t n);
   /// The same of a plain value.
   template <class T>

@@ -151,6 +151,8 @@ void ModelDelay::written(std::uint64_t first, std::uint64_t lines) noexcept {
     for (std::uint64_t i = 0; i < lines; ++i) {
       const std::uint64_t now = __rdtsc();  // without lfence, which would wait for the line before
       const bool full = q.full(r.waiting, now);
+      // Relaxed: what other threads do at this moment may be seen or not.
+      if (r.waiting == 0) r.entered = q.entered.load(std::memory_order_relaxed);
       r.line[r.waiting] = first + i;
       r.at[r.waiting++] = now;
       if (full || r.waiting == queue_lines) enqueue(r);
@@ -160,12 +162,14 @@ void ModelDelay::written(std::uint64_t first, std::uint64_t lines) noexcept {
 
 // Puts the thread's lines into the queue as if each had entered when it was written, or later,
 // when there was room: then all that followed is as much later. No line enters before its time has
-// come: other threads see the queue as it is now.
+// come: other threads see the queue as it is now. Where another thread's lines have entered since,
+// nobody knows when there was room: these enter as of now.
 void ModelDelay::enqueue(Row& r) noexcept {
   Queue& q = queue();
-  std::uint64_t late = 0;    // how much later than `at` the thread would be by now
-  std::uint64_t waited = 0;  // of that, what it has waited here
-  std::uint64_t now = ticks();
+  const std::uint64_t start = ticks();
+  std::uint64_t late = 0;  // how much later than `start` the thread would be by now
+  std::uint64_t now = start;
+  bool alone = true;
   for (std::size_t n = 0; n < r.waiting;) {
     // This pairs with the clear() calls below and in fenced().
     while (q.lock.test_and_set(std::memory_order_acquire)) _mm_pause();
@@ -173,7 +177,8 @@ void ModelDelay::enqueue(Row& r) noexcept {
     while (n < r.waiting) {
       // Relaxed, here and below: they change under the lock.
       const std::size_t oldest = q.oldest.load(std::memory_order_relaxed);
-      const std::uint64_t then = r.at[n] + late,
+      alone = alone && q.entered.load(std::memory_order_relaxed) == r.entered;
+      const std::uint64_t then = alone ? r.at[n] + late : now,
                           room_at = q.until[oldest].load(std::memory_order_relaxed);
       bool combined = false;  // with a write that is still queued
       for (std::size_t i = 0; i < queue_lines; ++i)
@@ -185,24 +190,25 @@ void ModelDelay::enqueue(Row& r) noexcept {
           not_before = enters;
           break;
         }
-        late += enters - then;
+        if (alone) late += enters - then;
         q.drained_at = std::max(q.drained_at, enters) + drain_ticks_;
         q.line[oldest] = r.line[n];
         q.until[oldest].store(q.drained_at, std::memory_order_relaxed);
         q.oldest.store((oldest + 1) % queue_lines, std::memory_order_relaxed);
+        const std::uint64_t entered = q.entered.load(std::memory_order_relaxed) + 1;
+        q.entered.store(entered, std::memory_order_relaxed);
+        if (alone) r.entered = entered;
       }
       ++n;
     }
     q.lock.clear(std::memory_order_release);
     if (n == r.waiting) break;
     now = ticks();
-    if (not_before > now) {
-      spin(now, not_before - now);
-      waited += not_before - now;
-    }
+    if (not_before > now) spin(now, not_before - now);
+    now = std::max(now, not_before);
   }
   r.waiting = 0;
-  if (late > waited) spin(ticks(), late - waited);
+  spin(start, late);
 }
 
 void ModelDelay::fenced() noexcept {

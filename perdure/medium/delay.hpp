@@ -15,7 +15,8 @@
 //   SoftWrAP V-B: a queue of 8 lines that one line leaves every Tw. A writer waits for space, a
 //   line that is still queued absorbs another write to it, and pcommit (our fence) waits for the
 //   last entry. A thread's lines enter the queue together, each as of the time at which it was
-//   written: at a fence, and where one of them must wait. The locked instruction that guards the
+//   written (as of now, where another thread's have entered since): at a fence, and where one of
+//   them must wait. The locked instruction that guards the
 //   queue waits for all of the thread's write-backs: taken for each line, it made memory seem no
 //   faster than 600 ns a line. The paper does not say whether threads share the queue: here there
 //   is one for the whole memory, or one per thread (Delays::buffer_each). The paper brackets its
@@ -73,6 +74,7 @@ class ModelDelay {
     /// Lines that are not in SoftWrAP's queue yet, and when each was written.
     std::array<std::uint64_t, queue_lines> line{}, at{};
     std::size_t waiting = 0;
+    std::uint64_t entered = 0;  // Queue::entered when the first of them was written
   };
   /// SoftWrAP's queue, changed under `lock`: until[i] is when line[i], one of the last 8, leaves
   /// it.
@@ -89,6 +91,7 @@ class ModelDelay {
     std::array<std::uint64_t, queue_lines> line{};
     std::array<std::atomic<std::uint64_t>, queue_lines> until{};
     std::atomic<std::size_t> oldest{0};
+    std::atomic<std::uint64_t> entered{0};  // lines, ever
     std::uint64_t drained_at = 0;
   };
   [[nodiscard]] Queue& queue() noexcept {

@@ -293,6 +293,21 @@ TEST_F(Delay, softwrap_lets_a_line_wait_for_room_and_no_longer) {
   EXPECT_LT(elapsed_ns([&] { d.fenced(); }), a_line * 0.5) << "nothing is left";
 }
 
+// What other threads write between a line and its fence does not make the line wait as if it had
+// come after them.
+TEST_F(Delay, softwrap_does_not_charge_a_line_for_what_others_have_written_since) {
+  constexpr std::uint32_t a_line = 50'000'000;  // ns
+  ModelDelay d({.drain_ns = a_line});
+  d.written(0, 1);
+  std::thread([&] {
+    for (std::uint64_t i = 0; i < 8; ++i) d.written(100 + 2 * i, 1);
+    d.fenced();
+  }).join();  // 8 lines of 50 ms
+  const double fence = elapsed_ns([&] { d.fenced(); });
+  EXPECT_LT(fence, 3.0 * a_line) << "its line enters an empty queue";
+  EXPECT_GT(fence, 0.5 * a_line);
+}
+
 TEST_F(Delay, softwrap_with_a_buffer_each_does_not_wait_for_another_threads_lines) {
   ModelDelay d({.drain_ns = 100000000, .buffer_each = true});
   std::thread([&] {

@@ -256,6 +256,40 @@ TEST_P(WrapOptionsTest, TheOutermostWrapChoosesAndGlobalNeedsTables) {
   EXPECT_THROW(sw.wrapClose(), error) << "nothing is open";
 }
 
+// A wrap's choice is its own, also after a wrap that has stored nothing.
+TEST_P(WrapOptionsTest, AWrapsAliasingEndsWithIt) {
+  if (!for_all()) return;
+  Wraps sw("recording", options(), make_medium());
+  Things& t = sw.root();
+  for (const Aliasing next : {Aliasing::of_engine, Aliasing::global}) {
+    sw.wrapOpen({Aliasing::local});
+    (void)sw.wrapLoad(&t.word[0]);
+    sw.wrapClose();
+    sw.wrapOpen({next});
+    sw.wrapStore(&t.word[0], 5);
+    sw.wrapClose();
+    EXPECT_EQ(0U, t.word[0]) << "the table has it";
+    EXPECT_EQ(5U, sw.wrapLoad(&t.word[0]));
+  }
+}
+
+TEST_P(WrapOptionsTest, AnObjectInPlaceOfWhatIsNoBlockChangesNothing) {
+  Wraps sw("recording", options(), make_medium());
+  Things& t = sw.root();
+  sw.wrapOpen();
+  sw.wrapStore(reinterpret_cast<void**>(&t.object[0]), static_cast<void*>(&t.word[0]));
+  const auto bytes = object_of(0, 1);
+  try {
+    sw.wrapFlip(reinterpret_cast<void**>(&t.object[0]), bytes.data(), bytes.size());
+    ADD_FAILURE() << "a word of the root is no block";
+  } catch (const error& e) {
+    EXPECT_EQ(Code::invalid, e.code()) << e.what();
+  }
+  EXPECT_EQ(static_cast<void*>(&t.word[0]), sw.wrapLoad(reinterpret_cast<void**>(&t.object[0])));
+  sw.wrapStore(reinterpret_cast<void**>(&t.object[0]), nullptr);
+  sw.wrapClose();
+}
+
 // An object takes no line of the log for its bytes, and the wrap one more fence for all objects.
 TEST_P(WrapOptionsTest, AnObjectGoesPastTheLog) {
   Wraps sw("recording", options(), make_medium());
