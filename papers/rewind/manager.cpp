@@ -230,8 +230,8 @@ Status Manager::clear(ManagedLog& log, const ManagedTransaction& tx) noexcept {
   }
   // mutant: rewind-removals-before-end
   l.settle();
-  // REWIND-3. The END of the newest commit stays, and that of the newest before is removed: recovery
-  // learns the newest id from it. Threads that share the log may clear in another order than they
+  // REWIND-3. The END of the newest commit stays, from which recovery learns the newest id; that of
+  // the newest before is removed. Threads that share the log may clear in another order than they
   // drew their ids in: an older commit's END is removed as a rollback's is, whose id is 0.
   auto gone = log.found.front();
   // mutant: rewind-newest-end-kept

@@ -6,7 +6,6 @@
 // Thread safety: a plain value.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <map>

@@ -5,11 +5,10 @@
 // Thread safety: it belongs to one transaction.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "papers/names.hpp"
-#include "perdure/medium/medium.hpp"
 #include "perdure/tm/write_set.hpp"
 
 namespace perdure::papers::softwrap {

@@ -16,11 +16,11 @@
 //   line that is still queued absorbs another write to it, and pcommit (our fence) waits for the
 //   last entry. A thread's lines enter the queue together, each as of the time at which it was
 //   written (as of now, where another thread's have entered since): at a fence, and where one of
-//   them must wait. The locked instruction that guards the
-//   queue waits for all of the thread's write-backs: taken for each line, it made memory seem no
-//   faster than 600 ns a line. The paper does not say whether threads share the queue: here there
-//   is one for the whole memory, or one per thread (Delays::buffer_each). The paper brackets its
-//   loop with CPUID; that traps in virtual machines, so lfence orders the clock reads here.
+//   them must wait. The locked instruction that guards the queue waits for all of the thread's
+//   write-backs: taken for each line, it made memory seem no faster than 600 ns a line. The paper
+//   does not say whether threads share the queue: here there is one for the whole memory, or one
+//   per thread (Delays::buffer_each). The paper brackets its loop with CPUID; that traps in virtual
+//   machines, so lfence orders the clock reads here.
 // Thread safety: any thread may call written() and fenced(). Delays never change what is durable
 // when.
 #pragma once

@@ -64,7 +64,8 @@ inline constexpr std::array<ClassInfo, small_classes> classes = detail::make_cla
 static_assert(classes[small_classes - 1].bytes == max_small &&
               classes[small_classes - 1].chunks * chunk_bytes <= 1 << 20);
 
-/// A span's bitmap takes at most so many bytes, the first of its first chunk.
+/// The size in bytes of the largest bitmap of a span. It lies at the start of the span's first
+/// chunk.
 inline constexpr std::uint64_t max_bitmap_bytes = classes[0].first;
 static_assert([] {
   for (const ClassInfo& info : classes)

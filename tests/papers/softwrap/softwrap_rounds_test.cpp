@@ -190,7 +190,7 @@ TEST(SoftWrapRounds, AWrapSeesOneSwitchAtMost) {
 }
 
 // RETIRE-1: what a wrap with local aliasing has stored to the data region is durable there before X
-// covers the wrap, whoever takes the round.
+// covers the wrap, whichever thread runs the round.
 TEST(SoftWrapRounds, ALocalWrapsValuesAreDurableBeforeTheCheckpointIdCoversThem) {
   for (const bool stream : {false, true}) {
     Direct d(papers::SoftwrapOptions{.alias_entries = 64, .stream_home = stream});

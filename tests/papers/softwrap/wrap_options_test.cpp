@@ -93,7 +93,6 @@ class WrapOptionsTest : public EngineTest {
   static std::unique_ptr<medium::CrashMedium> make_medium() {
     return Recorded::make_medium(ring_bytes, 4 << 20);
   }
-  bool took_ = false;
   static bool for_all() { return aliases_for_all(GetParam()); }
 };
 ENGINE_SUITE(WrapOptionsTest, forms);
@@ -372,6 +371,7 @@ TEST_P(WrapOptionsTest, AnObjectIsNotHiddenByWhatLayInItsBlockBefore) {
 // The pool is full but for two chunks that were spans: an object takes both, and the directory that
 // a power cut leaves still calls them spans, whose bitmaps lay where the object's bytes are.
 TEST_P(WrapOptionsTest, AnObjectIsNotTakenForTheBitmapOfASpanThatLayThereBefore) {
+  bool took = false;
   auto made = make_medium();
   Recorded recorded(*made);
   {
@@ -415,14 +415,14 @@ TEST_P(WrapOptionsTest, AnObjectIsNotTakenForTheBitmapOfASpanThatLayThereBefore)
         std::vector<unsigned char> bytes(Things::bytes[2], 0xff);
         sw.wrapFlip(reinterpret_cast<void**>(&t.object[2]), bytes.data(), bytes.size());
         sw.wrapClose();
-        took_ = true;
+        took = true;
       } catch (const error&) {  // there is room for one
       }
       recorded.done(step);
     }
     recorded.end();
   }
-  EXPECT_TRUE(took_) << "the chunks of the spans were not used again: the test shows nothing";
+  EXPECT_TRUE(took) << "the chunks of the spans were not used again: the test shows nothing";
   const auto look = [&](auto&, const Things& t, const crash::Crash&) {
     return crash::Verdict{{}, t.object[2] != nullptr ? 1U : 0U};
   };
